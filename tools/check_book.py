@@ -116,6 +116,11 @@ def flesch(text):
     return 206.835 - 1.015 * len(words) / sentences - 84.6 * sum(map(syllables, words)) / len(words) if words else 0.0
 
 
+def shown(page):
+    """A page without its comments, which readers do not see."""
+    return re.sub(r"<!--.*?-->", "", page.read_text(), flags=re.S)
+
+
 def main():
     book = parts()
     pages = [page for part in book.values() for page in part]
@@ -123,7 +128,7 @@ def main():
     if "--pages" in sys.argv:
         for part, held in book.items():
             for page in held:
-                text = page.read_text()
+                text = shown(page)
                 print(f"{part:12} {len(text.split()):6} {flesch(text):6.1f}  {page.relative_to(DOCS)}")
     limit = WORDS
     if "--allow" in sys.argv:
@@ -142,7 +147,7 @@ def main():
         flat = " ".join(text.lower().split())
         wrong += [f"{name}: “{phrase}” (CONTRIBUTING.md, Words)" for phrase in phrases() if re.search(rf"\b{re.escape(phrase.lower())}\b", flat)]
     wrong += [*spoken(phrases()), *lost_pages()]
-    total = sum(len(page.read_text().split()) for page in user)
+    total = sum(len(shown(page).split()) for page in user)
     if total > limit:
         wrong.append(f"user pages have {total:,} words; {limit:,} are allowed")
     print(*wrong, f"book: {len(pages)} pages, {total:,} words in {len(user)} user pages", sep="\n")

@@ -30,7 +30,8 @@ TYPES = (
     "olmo olmo2 mixtral qwen2_moe qwen3_moe olmoe gptj gpt_neo bloom stablelm granite "
     "gemma vaultgemma smollm3 ministral ministral3 olmo3 exaone4 cohere cohere2 starcoder2 nemotron arcee jais2 "
     "persimmon glm glm4 helium ernie4_5 seed_oss cwm internlm3 iquestcoder hyperclovax gpt_bigcode openai-gpt "
-    "gpt-sw3 biogpt mpt camembert distilbert mamba falcon_mamba mamba2 bamba granitemoehybrid deberta-v2 modernbert"
+    "gpt-sw3 biogpt mpt camembert distilbert mamba falcon_mamba mamba2 bamba granitemoehybrid deberta-v2 modernbert "
+    "t5 mt5 umt5"
 ).split()
 WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip siglip".split()
 # Names that files used before transformers settled on one, beside those it maps itself.
@@ -170,10 +171,14 @@ def plain(value):
 def main():
     reader_text = "".join(p.read_text() for p in READERS.glob("*.rs"))
     fields = set(re.findall(r'\.(?:need|count|number|float|activation|text|texts|flag|numbers|object|get)\(\s*"([A-Za-z0-9_]+)"', reader_text))
-    kin = json.loads((READERS / "kin.json").read_text()).values()
-    fields |= {k[name] for k in kin for name in ("eps", "qk_flag") if name in k}
-    fields |= {name for names in json.loads((READERS / "names.json").read_text()).values() for size in names.get("sizes", []) for name in size.split("|")}
-    fields |= set(re.findall(r'"([a-z_0-9]+)"', (READERS / "recurrent.rs").read_text()))
+    usual = json.loads((READERS / "usual.json").read_text())
+    families = [usual["family"], *json.loads((READERS / "families.json").read_text())]
+    told = [value for family in families for name, value in family.items() if name not in ("types", "family", "names", "gguf", "own")]
+    fields |= set(re.findall(r"[a-z][a-z_0-9]+", json.dumps(told)))
+    families = [usual["names"], *json.loads((READERS / "names.json").read_text()).values()]
+    fields |= {name for names in families for size in names.get("sizes", []) for name in size.split("|")}
+    for named in ("recurrent.rs", "family.rs", "llama.rs", "classic.rs"):
+        fields |= set(re.findall(r'"([a-z_0-9]+)[|"]', (READERS / named).read_text()))
     readable = known()
     kinds = [k for k in TYPES if k in readable and k in CONFIG_MAPPING]
     table = {}

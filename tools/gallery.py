@@ -4,8 +4,9 @@
     python3 tools/gallery.py MARY --models FOLDER --data FOLDER --out FOLDER [--pictures docs/pictures]
 
 A run is named by what it asks, so the same command continues where it was interrupted, and the site can be made at any
-time from what is done (`--site-only`). Limits keep the whole within about half an hour of two cores; all models get the
-same items, so that comparisons are paired. Left out for time are the tasks in which a model writes long answers. `--pictures` takes pictures of the site with chromium.
+time from what is done (`--site-only`). Limits keep the whole within about an hour of two cores; all models get the same
+items, so that comparisons are paired, and files over a gigabyte the first `--few` of them. Left out for time are the tasks
+in which a model writes long answers. `--pictures` takes pictures of the site with chromium.
 """
 
 import argparse
@@ -26,6 +27,7 @@ VECTORS = "psychometric/numbers,psychometric/typicality-vectors,psychometric/ana
 IMAGINED = "embodied/perceptualqa,embodied/fresh-colour,embodied/fresh-geometry,embodied/fresh-symbols"
 REFUSED = 3
 LARGE = 150 << 20
+HUGE = 1 << 30
 
 # What is asked: name, tasks, items of each, further options; what matters most first.
 BLOCKS = [
@@ -41,13 +43,19 @@ BLOCKS = [
 ]
 
 
-def models(folder, large):
-    """Model strings: the built-in model with its checkpoints and small files, or the large files."""
-    if not large:
-        yield ",".join(f"builtin/nano@{step}" for step in NANO) + ",builtin/nano"
-        yield from (f"hf/{path.parent}" for path in sorted(folder.glob("*/config.json")))
+def plan(folder, few):
+    """What to ask of whom: block by block of the built-in model and small files, then of each large file."""
     files = sorted(folder.glob("*.gguf"), key=lambda path: path.stat().st_size)
-    yield from (f"gguf/{path}" for path in files if (path.stat().st_size > LARGE) == large)
+    small = [",".join(f"builtin/nano@{step}" for step in NANO) + ",builtin/nano"]
+    small += [f"hf/{path.parent}" for path in sorted(folder.glob("*/config.json"))]
+    small += [f"gguf/{path}" for path in files if path.stat().st_size <= LARGE]
+    yield from ((model, *block) for block in BLOCKS for model in small)
+    for path in files:
+        if path.stat().st_size > LARGE:
+            for name, tasks, limit, more in BLOCKS:
+                # BLiMP's limit is two pairs of each paradigm; fewer would leave some out.
+                fewer = few and path.stat().st_size > HUGE and name != "BLiMP"
+                yield f"gguf/{path}", name, tasks, min(limit, few) if fewer else limit, more
 
 
 def ask(options, model, tasks, limit, more):
@@ -65,6 +73,7 @@ def main():
     parser.add_argument("--data", type=Path, required=True, help="folder with the published datasets")
     parser.add_argument("--out", type=Path, required=True, help="folder for runs/, cache/ and site/")
     parser.add_argument("--atlas", type=Path, help="another program to make the site with")
+    parser.add_argument("--few", type=int, help="items of each task, at most, for files over a gigabyte")
     parser.add_argument("--site-only", action="store_true", help="ask nothing; make the site from the runs there are")
     parser.add_argument("--pictures", type=Path, help="folder for pictures of the site")
     options = parser.parse_args()
@@ -72,8 +81,7 @@ def main():
     runs, site = options.out / "runs", options.out / "site"
     if not options.site_only:
         # Large models come last, so that there is a whole gallery of the small ones early.
-        plan = [(model, *block) for large in (False, True) for block in BLOCKS for model in models(options.models, large)]
-        for model, name, tasks, limit, more in plan:
+        for model, name, tasks, limit, more in plan(options.models, options.few):
             if model.startswith("builtin") and name == "PHYSICO, grids":
                 continue  # its prompts are four times as long as what the built-in model sees at once
             began = time.time()

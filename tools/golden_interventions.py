@@ -4,7 +4,7 @@
     python tools/golden_interventions.py            -> crates/models/mary-local/tests/golden_interventions/
     python tools/golden_interventions.py --lens      by TransformerLens, with the attention patterns
     python tools/golden_interventions.py --tuned     a tuned lens of one tiny model -> crates/run/mary-lab/tests/tuned_lens/
-    python tools/golden_interventions.py --real DIR  SmolLM2 alone, a Hugging Face folder in 32 bits
+    python tools/golden_interventions.py --real DIR  SmolLM2 alone, a Hugging Face folder in 32 bits; with --lens its file is compared, none written
 
 Needs torch, transformers and nnsight, or transformer_lens, or tuned-lens. The tiny models are those of tools/golden_local.py. For every family: each site
 (stream, attention, feed-forward, single heads), each layer, three tokens, replaced by zero and by what the other text
@@ -123,15 +123,15 @@ def make(hf, tokenizer, family, heads, words, layers=None):
     return dict(text=TEXT, other=OTHER, continuations=[" " + w for w in WORDS], cases=found)
 
 
-def make_lens(hf, tokenizer, folder, heads, words):
-    """The same cases by hooks of TransformerLens, and what every head attends to."""
+def make_lens(hf, tokenizer, folder, heads, words, chosen=None):
+    """The same cases by hooks of TransformerLens, and what every head attends to; of `chosen` layers, without the latter."""
     from transformer_lens.model_bridge import TransformerBridge
 
     TEXT, OTHER, WORDS = words
     layers = hf.config.num_hidden_layers
     ids = {text: torch.tensor([tokenizer.encode(text, add_special_tokens=False)]) for text in [TEXT, OTHER]}
     # What is wrapped gives no attention back.
-    patterns = hf(ids[TEXT], output_attentions=True).attentions
+    patterns = [] if chosen else hf(ids[TEXT], output_attentions=True).attentions
     patterns = [[[[round(float(x), 7) for x in row[: at + 1]] for at, row in enumerate(head)] for head in layer[0]]
                 for layer in patterns]
     model = TransformerBridge.boot_transformers(str(folder), hf_model=hf, tokenizer=tokenizer)
@@ -149,6 +149,8 @@ def make_lens(hf, tokenizer, folder, heads, words):
 
     found, (_, other), (_, own) = [], model.run_with_cache(ids[OTHER]), model.run_with_cache(ids[TEXT])
     for site, layer, head, token in cases(layers, heads, [1, last - 2, last]):
+        if chosen and layer not in chosen:
+            continue
         name = hook(site, layer)
         for operation in ["zero", "from"]:
             def change(value, hook):
@@ -158,7 +160,7 @@ def make_lens(hf, tokenizer, folder, heads, words):
                 return value
             found.append(dict(site=site, layer=layer, head=head, token=token, operation=operation,
                               logprobs=chances([(name, change)])))
-    for layer in range(layers + 1):
+    for layer in chosen or range(layers + 1):
         def change(value, hook):
             value = value.clone()
             value[0, last] = own[f"blocks.{layer}.hook_resid_pre" if layer < layers else hook.name][0, last]
@@ -214,6 +216,15 @@ def write(name, made):
     print(name, len(made["cases"]), "cases")
 
 
+def compare(name, made):
+    """How far TransformerLens is from nnsight's file. Both change values in the same modules of transformers: equality says that
+    the places are the same, not that two programs did the arithmetic."""
+    key = lambda case: tuple(value for name, value in case.items() if name != "logprobs")
+    theirs = {key(case): case["logprobs"] for case in json.loads((CRATE / "golden_interventions" / f"{name}.json").read_text())["cases"]}
+    apart = [abs(a - b) for case in made["cases"] for a, b in zip(case["logprobs"], theirs[key(case)])]
+    print(f"{name}: {len(made['cases'])} of {len(theirs)} cases, at most {max(apart):.1e} apart")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--real", type=Path)
@@ -223,9 +234,10 @@ def main():
     load = lambda folder: tf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     if options.real:
         tokenizer = tf.AutoTokenizer.from_pretrained(options.real)
-        made = make(load(options.real), tokenizer, FAMILIES["llama"], [0, 4], REAL, layers=[0, 7, 15, 29, 30])
-        write("real-smollm2-135m.gguf", made)
-        return
+        model, heads, layers, name = load(options.real), [0, 4], [0, 7, 15, 29, 30], "real-smollm2-135m.gguf"
+        if options.lens:
+            return compare(name, make_lens(model, tokenizer, options.real, heads, REAL, layers))
+        return write(name, make(model, tokenizer, FAMILIES["llama"], heads, REAL, layers=layers))
     if options.tuned:
         return tuned(CRATE / "golden" / "gpt2")
     for name, family in FAMILIES.items():

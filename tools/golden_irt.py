@@ -27,8 +27,6 @@ if (!any(is.na(x))) {
   cat("outfit", fitted$i.outfitMSQ, "\n"); cat("infit", fitted$i.infitMSQ, "\n")
   theta <- persons$theta.table[, 1]; theta[persons$theta.table[, 3]] <- NA
   cat("theta", theta, "\n")
-  groups <- rep(1:2, length.out = nrow(x))
-  lr <- LRtest(fit, splitcr = groups); cat("andersen", lr$LR, lr$df, lr$pvalue, "\n")
 }
 """
 PSYCHOTOOLS = r"""
@@ -198,7 +196,7 @@ def main():
             entry[name] = value.result()
         entry.update(entry.pop("all", {}))
     for entry in golden["margins"]:
-        for name in ("theta", "outfit", "infit", "andersen"):
+        for name in ("theta", "outfit", "infit"):
             entry.pop(name, None)
     with open(sys.argv[1], "w") as out:
         json.dump(golden, out, separators=(",", ":"))

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Recipes for what makes a model say so: tables for `mary patch`, `probe` and `steer`, their runs, and the pictures of docs/inside.md.
 
+    tools/inside_recipes.py all MARY DIR [MODEL]          everything: H-TEST, tables, every recipe on the built-in checkpoints and on
+                                                          a larger model, what they hold, pictures; goes on where it stopped
     tools/inside_recipes.py tables DIR                    all tables; letters need DIR/htest, a run of H-TEST
     tools/inside_recipes.py run MARY DIR NAME MODELS [LAYERS]  one recipe on some models, as folders below DIR
     tools/inside_recipes.py show DIR NAME                 what the folders of a recipe hold, in lines
@@ -14,6 +16,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 WORLD = json.loads((Path(__file__).parent.parent / "crates/core/mary-generators/src/small_world/world.json").read_text())
@@ -164,12 +167,36 @@ RUNS = {
 
 
 def run(mary, folder, name, models, layers="0,1,2"):
+    """Several models are checkpoints: their folder is the one that `steps` draws."""
     for what, line in RUNS[name]:
         words = line.format(layers=layers).split()
         words = [str(folder / w) if w.endswith(".csv") else w for w in words]
-        out = folder / f"{what}--{models.split('/')[-1].split(',')[0]}"
+        out = folder / f"{what}--{'steps' if ',' in models else models.split('/')[-1]}"
+        if (out / "report.html").exists():
+            continue
+        begun = time.monotonic()
         done = subprocess.run([mary, *words, "-m", models, "-q", "--out", out], capture_output=True, text=True)
-        print(f"{out}: {done.returncode}", done.stderr.strip().splitlines()[-1:], flush=True)
+        print(f"{out}: {done.returncode}, {time.monotonic() - begun:.0f} s", *done.stderr.strip().splitlines()[-1:], flush=True)
+        if done.returncode:
+            sys.exit(done.stderr)
+
+
+def everything(mary, folder, *larger):
+    """Cheap recipes first. The larger model is steered at four of its 30 layers, the built-in one at all of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "htest").exists():
+        subprocess.run([mary, "run", "-m", ",".join(["builtin/nano", *larger]), "-t", "htest/start-vowel", "--shots", "4", "-q",
+                        "--output-path", folder / "htest"], check=True)
+    for make in number, magnitude, sensory, letters:
+        make(folder)
+    steps_of = [0, 64, 128, 256, 512, 1000, 2000, 3000, 5000, 7000, 10000]
+    for models, layers in [(",".join(f"builtin/nano@step{n}" for n in steps_of), "0,1,2,3"), *((m, "5,10,15,20") for m in larger)]:
+        for name in RUNS:
+            run(mary, folder, name, models, layers)
+    for name in RUNS:
+        show(folder, name)
+    picture(sorted(folder.glob("number--*")), folder / "subject-number.svg")
+    steps(folder, folder / "inside-steps.svg")
 
 
 def said(value, low, high, factor=1, digits=2):
@@ -312,6 +339,8 @@ def steps(folder, out):
 
 if __name__ == "__main__":
     match sys.argv[1:]:
+        case ["all", mary, folder, *larger] if len(larger) < 2:
+            everything(mary, Path(folder), *larger)
         case ["tables", folder]:
             for make in number, magnitude, sensory, letters:
                 make(Path(folder))

@@ -39,7 +39,7 @@ TOLD = {
 }
 WORDS = [
     ("pictures or sound", r"pixel_values|input_features|audio_values"),
-    ("encoder and decoder", r"encoder_attn|EncDecAttention|encoder_hidden_states: torch\.(Float)?Tensor"),
+    ("another encoder and decoder", r"encoder_attn|EncDecAttention|encoder_hidden_states: torch\.(Float)?Tensor"),
     ("latent attention", r"kv_lora_rank|kv_a_proj"),
     ("another recurrence", r"conv1d|recurrent_state|gated_delta"),
     ("attention sinks", r"self\.sinks"),
@@ -65,8 +65,8 @@ def why(kind):
 
 def section():
     runs = known()
-    lines = [BEGIN, f"Text models of transformers {tf.__version__}, by `model_type` (`tools/model_types.py`). No dated list of the most downloaded models",
-             "could be reached from where this was made, so types are listed, not models; the reason is a word, not an analysis.", ""]
+    lines = [BEGIN, f"Text models of transformers {tf.__version__}, by `model_type` (`tools/model_types.py`). The reason is a word, not an",
+             "analysis.", ""]
     for task, types in TASKS.items():
         good = sorted(t for t in types if t in runs)
         reasons = {}

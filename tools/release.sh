@@ -13,8 +13,8 @@
 #   SHA256SUMS
 #
 # Needs Rust, a C compiler and binutils, Python 3.10 with venv, and the package registries. zig, which links against an
-# old glibc, cargo-zigbuild and maturin come from the Python registry into target/release-tools. On an ARM machine the
-# same is made for ARM. tools/try_release.sh tries what was made.
+# old glibc, and cargo-zigbuild come from the Python registry into target/release-tools. On an ARM machine the same is
+# made for ARM. tools/try_release.sh tries what was made.
 #
 #   MARY_RELEASE_PROFILE   the cargo profile, `dist` unless told; another one to try changes of this script
 #   MARY_COMMIT            what `mary --version` calls the commit, where this is no git checkout
@@ -43,12 +43,14 @@ step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 step "tools"
 if [ ! -e "$tools/complete" ]; then
   python3 -m venv "$tools"
-  # maturin has this cargo-zigbuild inside. With another one the linker would have another path, and cargo would compile
-  # every crate again for the wheel.
-  "$tools/bin/pip" install --quiet 'ziglang==0.15.2' 'cargo-zigbuild==0.24.0' 'maturin==1.16.0'
+  "$tools/bin/pip" install --quiet 'ziglang==0.15.2' 'cargo-zigbuild==0.24.0'
   touch "$tools/complete"
 fi
 export PATH="$tools/bin:$PATH"
+# Parts of SQLite that nothing here asks for: 0.3 MB.
+export LIBSQLITE3_FLAGS="-USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_ENABLE_FTS5 -USQLITE_ENABLE_RTREE -USQLITE_ENABLE_DBSTAT_VTAB"
+
+build() { cargo-zigbuild rustc --profile "$profile" --locked --target "$triple.$glibc" "$@"; }
 
 # Fails where a program or library wants a newer glibc than promised, or a library that a bare system may not have.
 check_needs() { # FILE
@@ -68,7 +70,7 @@ pack() { # NAME PROGRAM
   check_needs "$2"
   rm -rf "$folder"
   mkdir -p "$folder/completions" "$folder/docs"
-  cp "$2" "$folder/mary"
+  strip -o "$folder/mary" "$2"
   cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$out/DEPENDENCIES.tsv" "$out/LICENCES.txt" "$folder/"
   cp -r docs/*.md docs/examples docs/history docs/pictures docs/questions docs/reference docs/tutorials "$folder/docs/"
   for shell in bash zsh fish powershell elvish; do
@@ -86,17 +88,19 @@ python3 tools/licences.py --target "$triple" > "$out/DEPENDENCIES.tsv"
 python3 tools/licences.py --target "$triple" --texts > "$out/LICENCES.txt"
 
 step "program"
-cargo zigbuild --profile "$profile" --locked -p mary --target "$triple.$glibc"
+build -p mary --bin mary
 pack "mary-$version-$machine-linux" "$built/mary"
 
 step "wheel"
-trap 'rm -f crates/interfaces/mary-python/LICENCES.txt' EXIT
-cp "$out/LICENCES.txt" crates/interfaces/mary-python/
-(cd crates/interfaces/mary-python &&
-  maturin build --profile "$profile" --locked --zig --target "$triple" --compatibility "manylinux_${glibc/./_}" --out "$out")
+# Not by maturin: its cargo-zigbuild lies elsewhere, cargo takes it for another linker and compiles every crate again. As
+# a cdylib alone: beside an rlib it would not be optimised as a whole.
+build -p mary-python --lib --crate-type cdylib
+check_needs "$built/lib_mary.so"
+strip -o "$built/lib_mary.stripped" "$built/lib_mary.so"
+python3 tools/pack_wheel.py "$built/lib_mary.stripped" "$out" "manylinux_${glibc/./_}_$machine" "$out/LICENCES.txt"
 
 step "program with GPU support"
-cargo zigbuild --profile "$profile" --locked -p mary --features cuda --target "$triple.$glibc"
+build -p mary --bin mary --features cuda
 pack "mary-$version-$machine-linux-cuda" "$built/mary"
 
 step "book"
@@ -122,7 +126,6 @@ ENTRYPOINT ["mary"]
 CONTAINER
 
 step "sums"
-rm crates/interfaces/mary-python/LICENCES.txt
 cd "$out"
 sha256sum -- *.tar.gz *.whl Containerfile DEPENDENCIES.tsv LICENCES.txt > SHA256SUMS
 unpacked() {

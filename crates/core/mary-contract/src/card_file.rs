@@ -1,18 +1,37 @@
-//! The cards of a family's tasks, as its data file has them.
+//! The cards of a family's tasks and what each states about its scores, as its data file has them.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::{Citation, Param, Reference, TaskCard, Text};
+use crate::{Citation, Param, Reference, TaskCard, TaskSettings, Text};
 
-/// The cards of a family's tasks, from a data file that is part of the program. Papers and parameters
-/// stand in it once and are named by the tasks that have them; a parameter may stand in its task.
+/// The cards of a family's tasks, from a data file that is part of the program. Papers, parameters and groups of
+/// conventions stand in it once and are named by the tasks that have them; a parameter may stand in its task.
+///
+/// A convention is a text, or one of several `by` the value of a setting (or of several settings, their values side
+/// by side); a value that is not listed takes `else`, or states nothing. `{seed}`, the name of a setting and whatever
+/// the task computes can stand in braces.
 #[derive(Debug, Default, Deserialize)]
 pub struct CardFile {
     citations: BTreeMap<String, (Text, Text)>,
     params: BTreeMap<String, Param>,
+    #[serde(default)]
+    conventions: BTreeMap<String, Conventions>,
     tasks: BTreeMap<String, CardEntry>,
+}
+
+type Conventions = BTreeMap<String, Convention>;
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Convention {
+    Text(String),
+    By {
+        by: String,
+        #[serde(flatten)]
+        texts: BTreeMap<String, String>,
+    },
 }
 
 #[derive(Debug, Deserialize)]
@@ -27,6 +46,11 @@ struct CardEntry {
     dataset: Option<Text>,
     citation: String,
     starter: Option<usize>,
+    /// Groups of conventions that it shares.
+    #[serde(default)]
+    also: Vec<String>,
+    #[serde(default)]
+    conventions: Conventions,
 }
 
 #[derive(Debug, Deserialize)]
@@ -52,6 +76,10 @@ impl CardFile {
             }
             if let Some(param) = task.params.iter().find(|p| file.param(p).is_none()) {
                 return Err(format!("{id}: there is no parameter {param:?}"));
+            }
+            let unknown = |g: &&String| !file.conventions.contains_key(*g);
+            if let Some(group) = task.also.iter().find(unknown) {
+                return Err(format!("{id}: there are no conventions {group}"));
             }
         }
         Ok(())
@@ -84,6 +112,68 @@ impl CardFile {
             ..TaskCard::new(id, entry.title.clone(), entry.about.clone())
         }
     }
+
+    /// What a task states under these settings; `computed` goes before them, and fills places that are no settings.
+    pub fn conventions(
+        &self,
+        card: &TaskCard,
+        settings: &TaskSettings,
+        computed: &[(&str, String)],
+    ) -> BTreeMap<String, String> {
+        let Some(entry) = self.tasks.get(&*card.id) else {
+            return BTreeMap::new();
+        };
+        let mut stated = BTreeMap::new();
+        for group in &entry.also {
+            stated.extend(self.group(group, card, settings, computed));
+        }
+        stated.extend(said(&entry.conventions, card, settings, computed));
+        stated
+    }
+
+    /// The same of a group of conventions, for a task whose card may stand elsewhere.
+    pub fn group(
+        &self,
+        name: &str,
+        card: &TaskCard,
+        settings: &TaskSettings,
+        computed: &[(&str, String)],
+    ) -> BTreeMap<String, String> {
+        let group = self.conventions.get(name);
+        group.map_or_else(BTreeMap::new, |group| {
+            said(group, card, settings, computed).collect()
+        })
+    }
+}
+
+fn said<'a>(
+    conventions: &'a Conventions,
+    card: &'a TaskCard,
+    settings: &'a TaskSettings,
+    computed: &'a [(&str, String)],
+) -> impl Iterator<Item = (String, String)> + 'a {
+    let value = move |name: &str| {
+        let known = computed.iter().find(|(place, _)| *place == name);
+        known.map_or_else(|| settings.param(card, name), |(_, value)| value.as_str())
+    };
+    let filled = move |text: &str| {
+        let set = card.params.iter().map(|p| &*p.name);
+        let places = computed.iter().map(|(name, _)| *name).chain(set);
+        let text = places.fold(text.to_owned(), |text, name| {
+            text.replace(&format!("{{{name}}}"), value(name))
+        });
+        text.replace("{seed}", &settings.seed.to_string())
+    };
+    conventions.iter().filter_map(move |(name, convention)| {
+        let text = match convention {
+            Convention::Text(text) => text,
+            Convention::By { by, texts } => {
+                let values = by.split(' ').map(value).collect::<Vec<_>>().join(" ");
+                texts.get(&values).or_else(|| texts.get("else"))?
+            }
+        };
+        Some((name.clone(), filled(text)))
+    })
 }
 
 #[cfg(test)]

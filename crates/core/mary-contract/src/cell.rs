@@ -88,9 +88,8 @@ impl Written {
     /// "-0.0" says something that is not meant.
     fn to(self, value: f64, decimals: usize) -> String {
         let value = self.factor * value;
-        let zero = format!("{:.decimals$}", value.abs())
-            .bytes()
-            .all(|b| matches!(b, b'0' | b'.'));
+        let digits = format!("{:.decimals$}", value.abs());
+        let zero = digits.bytes().all(|b| matches!(b, b'0' | b'.'));
         let value = if zero { 0.0 } else { value };
         match self.signed {
             true => format!("{value:+.decimals$}"),
@@ -222,9 +221,8 @@ impl Cell {
 
     /// Whether it is a number that says neither what it is nor what it rests on.
     pub fn is_bare(&self) -> bool {
-        let text = self
-            .text
-            .trim_start_matches(['-', '−', '+', '[', '<', '.', ' ', '±']);
+        let signs = ['-', '−', '+', '[', '<', '.', ' ', '±'];
+        let text = self.text.trim_start_matches(signs);
         let number = text.starts_with(|c: char| c.is_ascii_digit())
             && !text.contains(|c: char| c.is_alphabetic());
         number && self.holds == Holds::Words

@@ -16,6 +16,14 @@ pub enum DataError {
     Damaged { path: PathBuf, message: String },
 }
 
+impl DataError {
+    /// A file that is not what it should be.
+    pub fn damaged(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        let (path, message) = (path.into(), message.into());
+        Self::Damaged { path, message }
+    }
+}
+
 /// Finds datasets. The binary has one that looks into the user's folders.
 pub trait DataSource: Sync {
     /// The folder of a dataset, in upstream layout.

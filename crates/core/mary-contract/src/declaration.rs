@@ -62,6 +62,16 @@ impl Declarations {
         })
     }
 
+    /// The table with this id and rows that were measured, if there are any.
+    pub fn rows(&self, id: &str, rows: impl IntoIterator<Item = Vec<Cell>>) -> Option<Table> {
+        self.table(id).with_rows(rows).if_measured()
+    }
+
+    /// The figure with this id and these series, if any was measured.
+    pub fn series(&self, id: &str, series: impl IntoIterator<Item = Series>) -> Option<Figure> {
+        self.figure(id).with_series(series).if_measured()
+    }
+
     /// The figure with this id, without series.
     pub fn figure(&self, id: &str) -> Figure {
         let declared = self.figures.iter().find(|f| f.id == id).cloned();
@@ -122,6 +132,12 @@ impl Table {
         self
     }
 
+    /// The table with rows as a paper prints them below its own, if it has any of its own.
+    pub fn beside(self, printed: impl IntoIterator<Item = Vec<String>>) -> Option<Self> {
+        self.with_published(Cell::printed_rows(printed))
+            .if_measured()
+    }
+
     /// The table, if it shows anything that was measured.
     pub fn if_measured(self) -> Option<Self> {
         (self.rows.len() > self.published.len()).then_some(self)
@@ -133,13 +149,11 @@ impl Figure {
     #[must_use]
     pub fn saying(mut self, place: &str, words: impl Display) -> Self {
         let words = words.to_string();
-        for text in [
-            &mut self.id,
-            &mut self.title,
-            &mut self.caption,
-            &mut self.x.title,
-            &mut self.y.title,
-        ] {
+        let axes = [&mut self.x.title, &mut self.y.title];
+        for text in [&mut self.id, &mut self.title, &mut self.caption]
+            .into_iter()
+            .chain(axes)
+        {
             say(text, place, &words);
         }
         self

@@ -19,22 +19,35 @@ pub struct Exhibits {
 }
 
 impl Exhibits {
+    /// Tables and nothing else.
+    pub fn of_tables(tables: Vec<Table>) -> Self {
+        Self {
+            tables,
+            ..Self::default()
+        }
+    }
+
+    /// Shows what others hold too, behind what it has.
+    pub fn append(&mut self, other: Self) {
+        self.tables.extend(other.tables);
+        self.figures.extend(other.figures);
+        self.pictures.extend(other.pictures);
+    }
+
     /// With models called otherwise, by their full names, in every text but those that machines go by.
     #[must_use]
     pub fn renamed(mut self, names: &BTreeMap<String, String>) -> Self {
         let rename = |text: &mut String| *text = with_labels(text, names);
         for table in &mut self.tables {
-            [&mut table.title, &mut table.caption]
-                .into_iter()
-                .for_each(rename);
+            let said = [&mut table.title, &mut table.caption];
+            said.into_iter().for_each(rename);
             table.head.iter_mut().for_each(rename);
             let cells = table.rows.iter_mut().flatten();
             cells.map(Cell::text_mut).for_each(rename);
         }
         for figure in &mut self.figures {
-            [&mut figure.title, &mut figure.caption]
-                .into_iter()
-                .for_each(rename);
+            let said = [&mut figure.title, &mut figure.caption];
+            said.into_iter().for_each(rename);
             for series in &mut figure.series {
                 rename(&mut series.name);
                 for point in &mut series.points {
@@ -101,8 +114,8 @@ struct StoredBasis {
 impl From<Table> for StoredTable {
     fn from(table: Table) -> Self {
         let cells = table.rows.iter().enumerate();
-        let measured = cells
-            .flat_map(|(row, cells)| cells.iter().enumerate().map(move |c| (row, c)))
+        let placed = cells.flat_map(|(row, cells)| cells.iter().enumerate().map(move |c| (row, c)));
+        let measured = placed
             .filter_map(|(row, (column, cell))| {
                 let basis = cell.basis()?.clone();
                 Some(StoredBasis { row, column, basis })
@@ -147,13 +160,13 @@ impl Table {
     /// text of each. Tests hold every family's tables to having none.
     pub fn bare(&self) -> Vec<(String, String)> {
         let own = self.rows.iter().enumerate();
-        own.filter(|(index, _)| !self.published.contains(index))
-            .flat_map(|(_, row)| row.iter().enumerate())
-            .filter(|(column, cell)| self.numbers.holds(*column) != Some(false) && cell.is_bare())
-            .map(|(column, cell)| {
-                let head = self.head.get(column).cloned().unwrap_or_default();
-                (head, cell.to_string())
-            })
+        let cells = own
+            .filter(|(index, _)| !self.published.contains(index))
+            .flat_map(|(_, row)| row.iter().enumerate());
+        let bare =
+            cells.filter(|(at, cell)| self.numbers.holds(*at) != Some(false) && cell.is_bare());
+        let head = |at: usize| self.head.get(at).cloned().unwrap_or_default();
+        bare.map(|(at, cell)| (head(at), cell.to_string()))
             .collect()
     }
 }
@@ -313,6 +326,14 @@ pub struct ReferenceLine {
     pub name: String,
     /// Its place on the vertical axis.
     pub y: f64,
+}
+
+impl ReferenceLine {
+    /// The score of a guesser, where there is one.
+    pub fn chance(y: Option<f64>) -> Vec<Self> {
+        let name = || "chance".to_owned();
+        y.into_iter().map(|y| Self { name: name(), y }).collect()
+    }
 }
 
 /// A picture of an item.

@@ -139,8 +139,6 @@ pub trait Family: Send + Sync {
 
 /// Built-in tasks, as a family hands them over.
 pub fn built_in(tasks: &[&'static dyn Task]) -> Vec<Arc<dyn Task>> {
-    tasks
-        .iter()
-        .map(|task| Arc::new(*task) as Arc<dyn Task>)
-        .collect()
+    let shared = |task: &&'static dyn Task| Arc::new(*task) as Arc<dyn Task>;
+    tasks.iter().map(shared).collect()
 }

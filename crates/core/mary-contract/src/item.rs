@@ -97,6 +97,15 @@ pub enum Target {
 }
 
 impl Target {
+    /// A question with options, of which one is right.
+    pub fn one_of(question: String, options: Vec<String>, correct: usize) -> Self {
+        Self::Choice {
+            question,
+            options,
+            correct,
+        }
+    }
+
     /// The options and the place of the right one, where there are any.
     pub fn choice(&self) -> Option<(&[String], usize)> {
         match self {

@@ -31,7 +31,7 @@ impl Key {
     /// use mary_contract::{Generate, Key, Prompt, Request, Sampling, TaskCard};
     ///
     /// let (prompt, sampling) = (Prompt::plain("2 + 2 ="), Sampling::greedy(2));
-    /// let request = Request::Generate(Generate { prompt, sampling });
+    /// let request = Request::Generate(Generate::new(prompt, sampling));
     /// let card = TaskCard::new("mine/sums", "Sums", "");
     /// let key = |trial| Key::of("weights-1", &card, trial, &request);
     /// assert_eq!(key(0)?, key(0)?);

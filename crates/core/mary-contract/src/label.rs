@@ -77,14 +77,11 @@ fn candidates(model: &ModelRef) -> Vec<String> {
     }
     let revision = model.revision.as_deref();
     let whole = model.name.trim_end_matches('/');
-    let parts: Vec<&str> = whole
-        .split('/')
-        .filter(|part| !["", ".", ".."].contains(part))
-        .collect();
+    let named = |part: &&str| !["", ".", ".."].contains(part);
+    let parts: Vec<&str> = whole.split('/').filter(named).collect();
     let stem = |text: &str| {
-        let short = [".gguf", ".safetensors", ".txt", ".bin"]
-            .iter()
-            .find_map(|extension| text.strip_suffix(extension));
+        let mut endings = [".gguf", ".safetensors", ".txt", ".bin"].iter();
+        let short = endings.find_map(|ending| text.strip_suffix(ending));
         short.unwrap_or(text).to_owned()
     };
     let with_revision = |text: String| match revision {

@@ -24,7 +24,7 @@
 //!         let pairs = [("France", "Paris"), ("Japan", "Tokyo")];
 //!         Ok(Box::new(pairs.into_iter().map(|(country, city)| {
 //!             let prompt = Prompt::plain(format!("The capital of {country} is"));
-//!             let ask = Generate { prompt, sampling: Sampling::greedy(4) };
+//!             let ask = Generate::new(prompt, Sampling::greedy(4));
 //!             let ask = Ask::subject(Request::Generate(ask));
 //!             Ok(Item::new(country, Target::Text(city.into()), vec![ask]))
 //!         })))
@@ -42,7 +42,7 @@
 //! let task = Capitals(TaskCard::new("mine/capitals", "Capitals", "Whether capitals are known."));
 //! let settings = TaskSettings::default();
 //! let item = task.items(&settings, &NoData)?.next().unwrap()?;
-//! let answer = Generated { text: " Paris".into(), finish: Finish::Stop, reasoning: None };
+//! let answer = Generated::whole(" Paris".into());
 //! let verdict = task.judge(&settings, &item, &[Reply::bare(Response::Generated(answer))]);
 //! assert_eq!(verdict.outcome, Outcome::Scored(1.0));
 //!
@@ -85,6 +85,7 @@ mod source;
 mod start;
 mod store;
 mod task;
+mod ties;
 pub mod training;
 mod vector;
 
@@ -143,6 +144,7 @@ pub use service::{
 pub use source::{ItemSource, SOURCE, source_word};
 pub use start::{NamedToken, START_MEASURE, Start, StartError, StartTokens, TEXT_ENDS};
 pub use store::{Cache, StoreError};
-pub use task::{Items, Needs, Task, TaskError, TaskSettings};
+pub use task::{FollowUp, Items, Needs, SettingDefault, Task, TaskError, TaskSettings};
+pub use ties::best;
 pub use training::{CheckpointName, read_amount};
 pub use vector::Vector;

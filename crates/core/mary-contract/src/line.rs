@@ -121,9 +121,8 @@ pub fn unseal(run: &str, line: &mut Vec<u8>) -> Seal {
         return Seal::Absent;
     };
     let tail = line.get(start..).unwrap_or_default();
-    let digits = tail
-        .strip_prefix(SUM_KEY)
-        .and_then(|rest| rest.strip_suffix(SUM_END));
+    let rest = tail.strip_prefix(SUM_KEY);
+    let digits = rest.and_then(|rest| rest.strip_suffix(SUM_END));
     let Some(digits) = digits.map(<[u8]>::to_vec) else {
         return Seal::Absent;
     };

@@ -236,10 +236,8 @@ impl ModelCard {
     /// Tokens of training seen; earlier programs said them in words among the conventions.
     pub fn training_tokens(&self) -> Option<u64> {
         let in_words = || {
-            self.conventions
-                .get(crate::training::TOKENS_SEEN)?
-                .parse()
-                .ok()
+            let said = self.conventions.get(crate::training::TOKENS_SEEN)?;
+            said.parse().ok()
         };
         self.tokens_seen.or_else(in_words)
     }
@@ -559,6 +557,11 @@ pub trait Provider: Send + Sync {
     /// opening it takes long enough to be worth it.
     fn fits_beside(&self, _model: &ModelRef, _settings: &ModelSettings) -> bool {
         false
+    }
+
+    /// What a dry run should say of how it would be computed: that its weights have no room, for example.
+    fn outlook(&self, _model: &ModelRef, _settings: &ModelSettings) -> Option<String> {
+        None
     }
 
     /// Whether describing or opening a model starts a program that its name names. A run folder from

@@ -181,8 +181,8 @@ pub trait SampleAnalysis {
     fn tables(&self) -> Vec<Table>;
 }
 
-/// A command of a family's own: `mary FAMILY ACTION …`.
-#[derive(Debug, Clone)]
+/// A command of a family's own: `mary FAMILY ACTION …`, as its `command.json` describes it.
+#[derive(Debug, Clone, Deserialize)]
 pub struct FamilyCommand {
     /// One line for the list of commands.
     pub about: Text,
@@ -190,25 +190,35 @@ pub struct FamilyCommand {
     pub actions: Vec<Action>,
 }
 
+impl FamilyCommand {
+    /// Reads a data file that is part of the program; a test of the command finds one that cannot be read.
+    pub fn read(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+}
+
 /// One thing a family's command does.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Action {
     /// The word of the command line.
     pub name: Text,
     /// One line of help.
     pub about: Text,
     /// Its arguments. An action that reads a run also takes the run's name, which is not listed.
+    #[serde(default)]
     pub arguments: Vec<Argument>,
     /// The task whose samples of a stored run it reads; `family/*` is any one task of the family.
     pub samples_of: Option<Text>,
 }
 
 /// How an argument is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ArgumentKind {
     /// By its place, always.
     Positional,
     /// `--name VALUE`.
+    #[default]
     Value,
     /// `--name VALUE`, as often as one likes.
     Repeated,
@@ -217,52 +227,22 @@ pub enum ArgumentKind {
 }
 
 /// An argument of an action.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Argument {
     /// Its name without the hyphens.
     pub name: Text,
     /// One line of help.
     pub about: Text,
     /// By place or by name, once or repeated.
+    #[serde(default)]
     pub kind: ArgumentKind,
     /// A single letter that stands for the name.
     pub short: Option<char>,
     /// What it is when it is not given.
     pub default: Option<Text>,
     /// It is a file to be written.
+    #[serde(default)]
     pub file: bool,
-}
-
-impl Argument {
-    /// An argument with a value, without short form or default.
-    pub fn new(name: impl Into<Text>, kind: ArgumentKind, about: impl Into<Text>) -> Self {
-        Self {
-            name: name.into(),
-            about: about.into(),
-            kind,
-            short: None,
-            default: None,
-            file: false,
-        }
-    }
-
-    /// The seed, 0 unless said otherwise.
-    pub fn seed() -> Self {
-        Self {
-            default: Some(crate::text("0")),
-            ..Self::new("seed", ArgumentKind::Value, "Seed")
-        }
-    }
-
-    /// The file to write (`--out`, `-o`).
-    pub fn out(default: impl Into<Text>, about: impl Into<Text>) -> Self {
-        Self {
-            short: Some('o'),
-            default: Some(default.into()),
-            file: true,
-            ..Self::new("out", ArgumentKind::Value, about)
-        }
-    }
 }
 
 /// What was typed for an action.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::ErrorKind;
+use crate::{ErrorKind, Scored, best};
 
 /// The end of an item's story.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,6 +101,32 @@ impl Judgement {
             kind,
             message: message.into(),
         }))
+    }
+
+    /// An item that a fault of this program left without a verdict.
+    pub fn fault(message: impl Into<String>) -> Self {
+        Self::failed(ErrorKind::Internal, message)
+    }
+
+    /// The most probable of the options by the sums of their log-probabilities; equally probable ones share the
+    /// point, and the first of them is what was read.
+    pub fn most_probable(options: &[String], correct: usize, scored: &Scored) -> Self {
+        let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
+        if sums.len() != options.len() {
+            let (expected, found) = (options.len(), sums.len());
+            return Self::fault(format!(
+                "expected {expected} scores, one for each option, found {found}"
+            ));
+        }
+        let Some((said, score)) = best(&sums, correct) else {
+            let message = "an option's log-probability is not a number";
+            return Self::failed(ErrorKind::NotFinite, message);
+        };
+        Self {
+            parsed: options.get(said).cloned(),
+            notes: json!({ "logprob": sums }),
+            ..Self::scored(score)
+        }
     }
 
     /// A verdict without anything beside it.

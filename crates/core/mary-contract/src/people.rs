@@ -97,6 +97,17 @@ impl PeopleOption {
 }
 
 impl ForPeople {
+    /// Something to read or look at and to answer, without a word before it.
+    pub fn new(parts: Vec<Part>, answer: PeopleAnswer) -> Self {
+        Self {
+            instruction: String::new(),
+            examples: Vec::new(),
+            parts,
+            answer,
+            seconds: None,
+        }
+    }
+
     /// The item as it can be shown without knowing its task. Nothing where there is no question that a
     /// person could read or answer (hidden states, data of the task's own).
     pub fn of(item: &Item) -> Option<Self> {
@@ -116,14 +127,9 @@ impl ForPeople {
             }
             Target::Pair { good, bad } => {
                 let options = vec![PeopleOption::new(good), PeopleOption::new(bad)];
+                let ordered = false;
                 let before = prompt.map(Prompt::text).unwrap_or_default();
-                (
-                    before,
-                    PeopleAnswer::Choice {
-                        options,
-                        ordered: false,
-                    },
-                )
+                (before, PeopleAnswer::Choice { options, ordered })
             }
             Target::Text(_) => (prompt.map(Prompt::text)?, PeopleAnswer::Text),
             Target::Data(_) => return None,
@@ -131,13 +137,7 @@ impl ForPeople {
         if !said.trim().is_empty() {
             parts.push(Part::Text(said));
         }
-        Some(Self {
-            instruction: String::new(),
-            examples: Vec::new(),
-            parts,
-            answer,
-            seconds: None,
-        })
+        Some(Self::new(parts, answer))
     }
 
     /// With what is to be done.
@@ -173,7 +173,7 @@ mod tests {
 
     fn item(target: Target, prompt: Prompt) -> Item {
         let sampling = Sampling::greedy(4);
-        let ask = Ask::subject(Request::Generate(Generate { prompt, sampling }));
+        let ask = Ask::subject(Request::Generate(Generate::new(prompt, sampling)));
         Item::new("i", target, vec![ask])
     }
 
@@ -185,11 +185,7 @@ mod tests {
             data: vec![1],
         });
         prompt.turns[0].parts.insert(0, picture.clone());
-        let target = Target::Choice {
-            question: "Which?".into(),
-            options: vec!["one".into(), "two".into()],
-            correct: 1,
-        };
+        let target = Target::one_of("Which?".into(), vec!["one".into(), "two".into()], 1);
         let shown = ForPeople::of(&item(target, prompt)).unwrap();
         assert_eq!(shown.parts, [picture, Part::Text("Which?".into())]);
         let options = ["one", "two"].map(PeopleOption::new).to_vec();

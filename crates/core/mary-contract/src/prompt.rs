@@ -14,6 +14,14 @@ pub struct Image {
     pub data: Vec<u8>,
 }
 
+impl Image {
+    /// A PNG file.
+    pub fn png(data: Vec<u8>) -> Self {
+        let media_type = "image/png".into();
+        Self { media_type, data }
+    }
+}
+
 /// One piece of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -102,10 +110,8 @@ impl Prompt {
 
     /// Whether any turn holds a picture.
     pub fn has_images(&self) -> bool {
-        self.turns
-            .iter()
-            .flat_map(|t| &t.parts)
-            .any(|p| matches!(p, Part::Image(_)))
+        let mut parts = self.turns.iter().flat_map(|t| &t.parts);
+        parts.any(|p| matches!(p, Part::Image(_)))
     }
 
     /// All words in order (system message first), pictures left out. Used for ordering requests by

@@ -58,9 +58,8 @@ impl Conditions {
     /// Every setting that tells these conditions from others of the same task, the version among them.
     fn named(&self) -> BTreeMap<&str, String> {
         let settings = self.question.asked.iter().chain(&self.judging);
-        let mut named: BTreeMap<&str, String> = settings
-            .map(|(name, value)| (name.as_str(), value.clone()))
-            .collect();
+        let settings = settings.map(|(name, value)| (name.as_str(), value.clone()));
+        let mut named: BTreeMap<&str, String> = settings.collect();
         named.insert("task version", self.question.version.to_string());
         if let Some(content) = &self.question.content {
             named.insert("task content", content.chars().take(8).collect());
@@ -118,16 +117,16 @@ impl Conditions {
         let mut names: Vec<&str> = own.keys().chain(others.keys()).copied().collect();
         names.sort_unstable();
         names.dedup();
-        names
+        let differing = names
             .into_iter()
-            .filter(|name| own.get(name) != others.get(name))
-            .map(|name| Difference {
-                setting: name.to_owned(),
-                own: own.get(name).cloned().unwrap_or_default(),
-                other: others.get(name).cloned().unwrap_or_default(),
-                judging: self.judging.contains_key(name) || other.judging.contains_key(name),
-            })
-            .collect()
+            .filter(|name| own.get(name) != others.get(name));
+        let differences = differing.map(|name| Difference {
+            setting: name.to_owned(),
+            own: own.get(name).cloned().unwrap_or_default(),
+            other: others.get(name).cloned().unwrap_or_default(),
+            judging: self.judging.contains_key(name) || other.judging.contains_key(name),
+        });
+        differences.collect()
     }
 }
 
@@ -238,12 +237,10 @@ impl TaskSettings {
             PromptForm::Plain => "plain",
             PromptForm::Chat => "chat",
         };
-        let shots = self
-            .shots
-            .filter(|k| *k > 0)
-            .map(|k| ("shots", k.to_string()));
-        [("seed", self.seed.to_string()), ("form", form.to_owned())]
-            .into_iter()
+        let shots = self.shots.filter(|k| *k > 0);
+        let shots = shots.map(|k| ("shots", k.to_string()));
+        let all = [("seed", self.seed.to_string()), ("form", form.to_owned())];
+        all.into_iter()
             .chain(shots)
             .map(|(name, value)| (name.to_owned(), value))
             .collect()

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Image, Prompt, Start};
+use crate::{Image, Prompt, PromptForm, Start};
 
 /// One question to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,22 @@ pub enum RequestKind {
 }
 
 impl Request {
+    /// An answer in words to one text.
+    pub fn words(form: PromptForm, text: impl Into<String>, sampling: Sampling) -> Self {
+        Self::Generate(Generate::new(Prompt::single(form, text), sampling))
+    }
+
+    /// Vectors of a text, pooled in one way, without scores.
+    pub fn vectors(text: impl Into<String>, pool: Pool, layers: Layers) -> Self {
+        Self::Observe(Observe {
+            text: text.into(),
+            picture: None,
+            pools: vec![pool],
+            layers,
+            with_scores: false,
+        })
+    }
+
     /// Which of the three this is.
     pub fn kind(&self) -> RequestKind {
         match self {
@@ -55,6 +71,13 @@ pub struct Generate {
     pub prompt: Prompt,
     /// How the answer is drawn.
     pub sampling: Sampling,
+}
+
+impl Generate {
+    /// An answer in words to a prompt.
+    pub fn new(prompt: Prompt, sampling: Sampling) -> Self {
+        Self { prompt, sampling }
+    }
 }
 
 /// How an answer is drawn.
@@ -90,6 +113,22 @@ impl Sampling {
             seed: None,
         }
     }
+
+    /// At this temperature.
+    #[must_use]
+    pub fn at(self, temperature: f64) -> Self {
+        Self {
+            temperature,
+            ..self
+        }
+    }
+
+    /// Up to this string.
+    #[must_use]
+    pub fn until(mut self, stop: &str) -> Self {
+        self.stop.push(stop.to_owned());
+        self
+    }
 }
 
 /// Ask how probable some texts are after one prefix.
@@ -108,6 +147,18 @@ pub struct Score {
     /// What is wanted of each token besides its log-probability.
     #[serde(default, skip_serializing_if = "Details::is_none")]
     pub details: Details,
+}
+
+impl Score {
+    /// Log-probabilities of continuations, without more about their tokens.
+    pub fn new(prefix: Prompt, continuations: Vec<String>, start: Start) -> Self {
+        Self {
+            prefix,
+            continuations,
+            start,
+            details: Details::default(),
+        }
+    }
 }
 
 /// What is wanted of each scored token besides its log-probability. A model that cannot tell leaves it

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Vector;
+use crate::{UnscoredReason, Vector, best};
 
 /// An answer to a [`crate::Request`], of the same kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +54,34 @@ pub struct Generated {
     pub reasoning: Option<String>,
 }
 
+impl Generated {
+    /// An answer that came to its end, without visible reasoning.
+    pub fn whole(text: String) -> Self {
+        Self {
+            text,
+            finish: Finish::Stop,
+            reasoning: None,
+        }
+    }
+
+    /// Why there is nothing to read, where the model or its provider held the answer back.
+    pub fn withheld(&self) -> Option<UnscoredReason> {
+        match self.finish {
+            Finish::Refusal => Some(UnscoredReason::Refused),
+            Finish::ContentFilter => Some(UnscoredReason::Filtered),
+            _ => None,
+        }
+    }
+
+    /// Why an answer that could not be read has no score.
+    pub fn unread(&self) -> UnscoredReason {
+        self.withheld().unwrap_or(match self.finish {
+            Finish::Length => UnscoredReason::Truncated,
+            _ => UnscoredReason::Unparsed,
+        })
+    }
+}
+
 /// Why a generation ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -75,6 +103,22 @@ pub enum Finish {
 pub struct Scored {
     /// One for each continuation, in the order asked.
     pub continuations: Vec<ContinuationScore>,
+}
+
+impl Scored {
+    /// The best continuation by its mean log-probability per token, as [`best`] has it.
+    pub fn best_mean(&self, correct: usize) -> Option<(usize, f64)> {
+        let means = self.continuations.iter().map(|c| c.mean());
+        best(&means.collect::<Option<Vec<f64>>>()?, correct)
+    }
+
+    /// What a model that knows nothing scores by sums: it finds the continuation with the fewest tokens the most
+    /// probable.
+    pub fn floor(&self, correct: usize) -> Option<f64> {
+        let lengths = self.continuations.iter();
+        let lengths: Vec<f64> = lengths.map(|c| -(c.logprobs.len() as f64)).collect();
+        best(&lengths, correct).map(|(_, share)| share)
+    }
 }
 
 /// Log-probabilities of one continuation, natural logarithm, every entry finite.

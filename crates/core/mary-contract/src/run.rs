@@ -209,7 +209,7 @@ impl ExecutionSettings {
 }
 
 /// Everything that was decided before the first question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunManifest {
     /// Version of the log's form.
     pub schema: u32,
@@ -286,6 +286,23 @@ pub struct SampleId {
     pub trial: u32,
 }
 
+impl SampleId {
+    /// The answer of a model to an item of a task, and how often it was asked before.
+    pub fn new(
+        model: impl Into<String>,
+        task: impl Into<String>,
+        item: impl Into<String>,
+        trial: u32,
+    ) -> Self {
+        Self {
+            model: model.into(),
+            task: task.into(),
+            item: item.into(),
+            trial,
+        }
+    }
+}
+
 /// One question and what came back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
@@ -317,6 +334,14 @@ pub struct Measure {
     pub name: String,
     /// Its value with interval and number of items.
     pub estimate: Estimate,
+}
+
+impl Measure {
+    /// A number under its name.
+    pub fn new(name: impl Into<String>, estimate: Estimate) -> Self {
+        let name = name.into();
+        Self { name, estimate }
+    }
 }
 
 /// Results by the values of one tag.
@@ -369,10 +394,8 @@ pub const ANISOTROPIC: &str = "anisotropic_layers";
 impl SummaryRow {
     /// The measure of this name.
     pub fn measure(&self, name: &str) -> Option<&Estimate> {
-        self.measures
-            .iter()
-            .find(|m| m.name == name)
-            .map(|m| &m.estimate)
+        let measure = self.measures.iter().find(|m| m.name == name)?;
+        Some(&measure.estimate)
     }
 
     /// The score of the items with this tag.

@@ -152,12 +152,11 @@ pub fn text_tokens(text: &str) -> f64 {
 /// About how many tokens a prompt makes; a picture counts as a thousand.
 pub fn prompt_tokens(prompt: &Prompt) -> f64 {
     let parts = prompt.turns.iter().flat_map(|t| &t.parts);
-    let turns: f64 = parts
-        .map(|part| match part {
-            Part::Text(text) => text_tokens(text),
-            Part::Image(_) => PICTURE_TOKENS,
-        })
-        .sum();
+    let tokens = parts.map(|part| match part {
+        Part::Text(text) => text_tokens(text),
+        Part::Image(_) => PICTURE_TOKENS,
+    });
+    let turns: f64 = tokens.sum();
     let system = prompt.system.as_deref().map_or(0.0, text_tokens);
     // A few for the frame around every message.
     system + turns + 4.0 * (prompt.turns.len() as f64 + 1.0)

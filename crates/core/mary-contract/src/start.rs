@@ -57,10 +57,10 @@ impl Start {
     pub fn name(&self) -> &str {
         match self {
             Self::Token(token) => token,
-            named => NAMES
-                .iter()
-                .find(|(_, start)| start == named)
-                .map_or("", |(name, _)| name),
+            named => {
+                let known = NAMES.iter().find(|(_, start)| start == named);
+                known.map_or("", |(name, _)| name)
+            }
         }
     }
 
@@ -274,9 +274,8 @@ impl StartTokens {
             return None;
         }
         let token = self.of(start).ok()?;
-        [Start::Always, Start::Model, Start::Never]
-            .into_iter()
-            .find(|known| self.of(known) == Ok(token))
+        let mut known = [Start::Always, Start::Model, Start::Never].into_iter();
+        known.find(|known| self.of(known) == Ok(token))
     }
 }
 
@@ -312,12 +311,7 @@ mod tests {
     fn key(starts: &StartTokens, start: Start) -> crate::Key {
         let mut card = ModelCard::new("hf/x".parse().unwrap(), Default::default());
         card.starts = Some(starts.clone());
-        let request = Request::Score(Score {
-            prefix: Prompt::plain(""),
-            continuations: vec!["a".into()],
-            start,
-            details: Default::default(),
-        });
+        let request = Request::Score(Score::new(Prompt::plain(""), vec!["a".into()], start));
         let request = card.keyed_as(&request).unwrap_or(request);
         crate::Key::of("f", &TaskCard::new("f/t", "t", "t"), 0, &request).unwrap()
     }

@@ -2,6 +2,7 @@
 //! [`TaskCard`].
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -15,6 +16,12 @@ use crate::{
 
 /// A stream of items, made or read lazily.
 pub type Items = Box<dyn Iterator<Item = Result<Item, TaskError>> + Send>;
+
+/// More questions about an item, or why there are none.
+pub type FollowUp = Result<Vec<Ask>, TaskError>;
+
+/// The name of a setting and its value where nobody has chosen one.
+pub type SettingDefault = Option<(&'static str, &'static str)>;
 
 /// Why a task could not give an item. Lines are counted from 1.
 #[derive(Debug, Error)]
@@ -36,6 +43,17 @@ pub enum TaskError {
     /// A generator could not fulfil its promise.
     #[error("{0}")]
     Generator(String),
+}
+
+impl TaskError {
+    /// A record of a file that makes no sense.
+    pub fn record(file: impl AsRef<Path>, line: usize, message: impl Into<String>) -> Self {
+        Self::Record {
+            file: file.as_ref().display().to_string(),
+            line,
+            message: message.into(),
+        }
+    }
 }
 
 /// What a task needs from the models in the room.
@@ -79,6 +97,17 @@ impl Needs {
         observe: true,
         ..Self::NOTHING
     };
+
+    /// Answers that are scored, or else written.
+    pub fn answers(scored: bool) -> Self {
+        if scored { Self::SCORE } else { Self::GENERATE }
+    }
+
+    /// With a judge, where that holds.
+    #[must_use]
+    pub fn judged(self, judge: bool) -> Self {
+        Self { judge, ..self }
+    }
 
     /// What is missing, in words; empty when the model fits.
     ///
@@ -150,9 +179,8 @@ impl TaskSettings {
     ) -> Result<T, TaskError> {
         let said = self.param(card, name);
         let found = words.iter().find(|(word, _)| *word == said);
-        found
-            .map(|found| found.1)
-            .ok_or_else(|| card.not_one_of(name, said))
+        let value = found.map(|found| found.1);
+        value.ok_or_else(|| card.not_one_of(name, said))
     }
 
     /// A parameter that is a number, where it fits.
@@ -228,11 +256,7 @@ pub trait Task: Send + Sync {
     /// A setting whose default depends on who is asked, with its value there: for the `builtin` model
     /// alone, whose whole world is small, or for others too. `None` where nothing depends on that or the
     /// user has chosen.
-    fn default_for(
-        &self,
-        _settings: &TaskSettings,
-        _builtin: bool,
-    ) -> Option<(&'static str, &'static str)> {
+    fn default_for(&self, _settings: &TaskSettings, _builtin: bool) -> SettingDefault {
         None
     }
 
@@ -244,12 +268,7 @@ pub trait Task: Send + Sync {
     }
 
     /// More questions, now that all so far are answered. Called until it returns none.
-    fn follow_up(
-        &self,
-        _settings: &TaskSettings,
-        _item: &Item,
-        _answers: &[Reply],
-    ) -> Result<Vec<Ask>, TaskError> {
+    fn follow_up(&self, _: &TaskSettings, _item: &Item, _answers: &[Reply]) -> FollowUp {
         Ok(Vec::new())
     }
 
@@ -303,95 +322,39 @@ pub trait Task: Send + Sync {
 /// Every method is handed on, those with a default too: a default here would silently replace what
 /// the task itself says.
 macro_rules! task_behind_a_pointer {
-    ($pointer:ty) => {
+    ($($pointer:ty),+: $(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+) => {
+        task_behind_a_pointer! {@each [$($pointer),+] {$(
+            fn $name(&self, $($argument: $type),*) -> $result {
+                (**self).$name($($argument),*)
+            }
+        )+}}
+    };
+    (@each [$($pointer:ty),+] $methods:tt) => {
+        $(task_behind_a_pointer! {@one $pointer, $methods})+
+    };
+    (@one $pointer:ty, {$($methods:tt)+}) => {
         impl<T: Task + ?Sized> Task for $pointer {
-            fn card(&self) -> &TaskCard {
-                (**self).card()
-            }
-
-            fn needs(&self, settings: &TaskSettings) -> Needs {
-                (**self).needs(settings)
-            }
-
-            fn human(&self, settings: &TaskSettings) -> Option<Reference> {
-                (**self).human(settings)
-            }
-
-            fn items(
-                &self,
-                settings: &TaskSettings,
-                data: &dyn DataSource,
-            ) -> Result<Items, TaskError> {
-                (**self).items(settings, data)
-            }
-
-            fn family_tag(&self, settings: &TaskSettings) -> Option<&'static str> {
-                (**self).family_tag(settings)
-            }
-
-            fn source(&self, settings: &TaskSettings) -> ItemSource {
-                (**self).source(settings)
-            }
-
-            fn default_for(
-                &self,
-                settings: &TaskSettings,
-                builtin: bool,
-            ) -> Option<(&'static str, &'static str)> {
-                (**self).default_for(settings, builtin)
-            }
-
-            fn fixed_items(&self, settings: &TaskSettings) -> bool {
-                (**self).fixed_items(settings)
-            }
-
-            fn follow_up(
-                &self,
-                settings: &TaskSettings,
-                item: &Item,
-                answers: &[Reply],
-            ) -> Result<Vec<Ask>, TaskError> {
-                (**self).follow_up(settings, item, answers)
-            }
-
-            fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-                (**self).judge(settings, item, answers)
-            }
-
-            fn for_people(&self, settings: &TaskSettings, item: &Item) -> Option<ForPeople> {
-                (**self).for_people(settings, item)
-            }
-
-            fn overall(
-                &self,
-                settings: &TaskSettings,
-                samples: &mut dyn Iterator<Item = Sample>,
-            ) -> Vec<Measure> {
-                (**self).overall(settings, samples)
-            }
-
-            fn asked(&self, settings: &TaskSettings) -> InForce {
-                (**self).asked(settings)
-            }
-
-            fn judging(&self, settings: &TaskSettings) -> InForce {
-                (**self).judging(settings)
-            }
-
-            fn twin(&self, settings: &TaskSettings) -> Option<Twin> {
-                (**self).twin(settings)
-            }
-
-            fn scoring(&self, settings: &TaskSettings) -> Scoring {
-                (**self).scoring(settings)
-            }
-
-            fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-                (**self).conventions(settings)
-            }
+            $($methods)+
         }
     };
 }
 
-task_behind_a_pointer!(&T);
-task_behind_a_pointer!(Arc<T>);
+task_behind_a_pointer! { &T, Arc<T>:
+    fn card() -> &TaskCard;
+    fn needs(settings: &TaskSettings) -> Needs;
+    fn human(settings: &TaskSettings) -> Option<Reference>;
+    fn items(settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError>;
+    fn family_tag(settings: &TaskSettings) -> Option<&'static str>;
+    fn source(settings: &TaskSettings) -> ItemSource;
+    fn default_for(settings: &TaskSettings, builtin: bool) -> SettingDefault;
+    fn fixed_items(settings: &TaskSettings) -> bool;
+    fn follow_up(settings: &TaskSettings, item: &Item, answers: &[Reply]) -> FollowUp;
+    fn judge(settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement;
+    fn for_people(settings: &TaskSettings, item: &Item) -> Option<ForPeople>;
+    fn overall(settings: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure>;
+    fn asked(settings: &TaskSettings) -> InForce;
+    fn judging(settings: &TaskSettings) -> InForce;
+    fn twin(settings: &TaskSettings) -> Option<Twin>;
+    fn scoring(settings: &TaskSettings) -> Scoring;
+    fn conventions(settings: &TaskSettings) -> BTreeMap<String, String>;
+}

@@ -61,10 +61,10 @@ impl CheckpointName {
             let step = read_amount(words)?;
             return Some(Self { step, tokens: None });
         }
-        let rest = PREFIXES
-            .iter()
-            .find_map(|prefix| name.strip_prefix(prefix))?;
-        let rest = rest.trim_start_matches(['-', '_']);
+        let mut prefixes = PREFIXES.iter();
+        let rest = prefixes
+            .find_map(|prefix| name.strip_prefix(prefix))?
+            .trim_start_matches(['-', '_']);
         let end = rest
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(rest.len());
@@ -100,9 +100,8 @@ pub fn tokens_per_step(model: &str) -> Option<u64> {
     if model == "builtin/nano" {
         return Some(NANO_TOKENS_PER_STEP);
     }
-    model
-        .starts_with("hf/EleutherAI/pythia-")
-        .then_some(PYTHIA_TOKENS_PER_STEP)
+    let pythia = model.starts_with("hf/EleutherAI/pythia-");
+    pythia.then_some(PYTHIA_TOKENS_PER_STEP)
 }
 
 fn is_amber(model: &str) -> bool {

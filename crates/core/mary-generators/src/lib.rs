@@ -1,5 +1,5 @@
-//! What makers of items share, whatever their family: draws from named streams of one seed, the rule
-//! of ties, symbols as pictures of ink, pictures as PNG, and a small world described in simple English.
+//! What makers of items share, whatever their family: draws from named streams of one seed,
+//! symbols as pictures of ink, pictures as PNG, and a small world described in simple English.
 //!
 //! Nothing here knows a task or a model. What only one family needs stays in that family.
 
@@ -8,8 +8,6 @@ mod named;
 mod picture;
 mod randomness;
 pub mod small_world;
-mod ties;
 
 pub use picture::{Colour, Packing, Picture, PictureError};
 pub use randomness::{Stream, below, coin, pick, shuffle, stream};
-pub use ties::best;

@@ -46,13 +46,11 @@ pub struct GradedCategory {
 
 /// The categories of the small world, with what is known about how often each member is met.
 pub fn categories() -> impl Iterator<Item = GradedCategory> {
-    world::WORLD
-        .categories
-        .iter()
-        .map(|category| GradedCategory {
-            name: category.name,
-            members: &category.members,
-        })
+    let categories = world::WORLD.categories.iter();
+    categories.map(|category| GradedCategory {
+        name: category.name,
+        members: &category.members,
+    })
 }
 
 /// How often the member of this rank (from 0) is met, relative to the first of its category.
@@ -145,17 +143,11 @@ impl HeldOut {
     /// The evaluation sentences found in a text, good or bad: empty when the split holds.
     pub fn absent_from(&self, text: &str) -> Vec<String> {
         let fold = |s: &str| s.trim().trim_end_matches(['.', '?']).to_lowercase();
-        let items: HashSet<String> = self
-            .pairs
-            .iter()
-            .flat_map(|p| [&p.good, &p.bad])
-            .chain(self.comparisons.iter().flat_map(|c| [&c.good, &c.bad]))
-            .map(|s| fold(s))
-            .collect();
-        text.split(['\n', '.', '?'])
-            .map(fold)
-            .filter(|s| items.contains(s))
-            .collect()
+        let pairs = self.pairs.iter().flat_map(|p| [&p.good, &p.bad]);
+        let compared = self.comparisons.iter().flat_map(|c| [&c.good, &c.bad]);
+        let items: HashSet<String> = pairs.chain(compared).map(|s| fold(s)).collect();
+        let sentences = text.split(['\n', '.', '?']).map(fold);
+        sentences.filter(|s| items.contains(s)).collect()
     }
 }
 

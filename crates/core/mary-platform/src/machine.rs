@@ -19,11 +19,8 @@ fn meminfo(text: &str) -> Option<u64> {
 /// What the control group's limit leaves, in either version. Files in its cache count as free: they can go.
 fn control_group(root: &Path) -> Option<u64> {
     let number = |name: &str| -> Option<u64> {
-        fs::read_to_string(root.join(name))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
+        let text = fs::read_to_string(root.join(name)).ok()?;
+        text.trim().parse().ok()
     };
     let (limit, used, files) = match number("memory.max") {
         Some(limit) => (limit, number("memory.current")?, "memory.stat"),
@@ -34,12 +31,10 @@ fn control_group(root: &Path) -> Option<u64> {
         ),
     };
     let files = fs::read_to_string(root.join(files)).unwrap_or_default();
-    let given_back: u64 = files
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter(|(name, _)| matches!(*name, "inactive_file" | "active_file"))
-        .filter_map(|(_, bytes)| bytes.parse::<u64>().ok())
-        .sum();
+    let lines = files.lines().filter_map(|line| line.split_once(' '));
+    let of_files = lines.filter(|(name, _)| matches!(*name, "inactive_file" | "active_file"));
+    let bytes = of_files.filter_map(|(_, bytes)| bytes.parse::<u64>().ok());
+    let given_back: u64 = bytes.sum();
     Some(limit.saturating_sub(used.saturating_sub(given_back)))
 }
 

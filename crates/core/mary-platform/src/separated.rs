@@ -286,9 +286,8 @@ impl<R: Read> Separated<R> {
         self.at = 0;
         let from = self.raw.len();
         self.raw.resize(from + LOOKED_AT, 0);
-        let read = self
-            .inner
-            .read(self.raw.get_mut(from..).unwrap_or_default());
+        let into = self.raw.get_mut(from..).unwrap_or_default();
+        let read = self.inner.read(into);
         self.raw.truncate(from + *read.as_ref().unwrap_or(&0));
         match (read, self.place) {
             (Ok(n), _) => self.ended = n == 0,
@@ -335,10 +334,8 @@ const QUOTES: &str =
 fn announced(text: &[u8]) -> Option<(u8, usize)> {
     let line = text.split(|b| *b == b'\n').next()?;
     let bare = line.strip_suffix(b"\r").unwrap_or(line);
-    let bare = bare
-        .strip_prefix(b"\"")
-        .and_then(|b| b.strip_suffix(b"\""))
-        .unwrap_or(bare);
+    let quoted = bare.strip_prefix(b"\"");
+    let bare = quoted.and_then(|b| b.strip_suffix(b"\"")).unwrap_or(bare);
     match *bare {
         [s, e, p, b'=', delimiter] if [s, e, p].eq_ignore_ascii_case(b"sep") => {
             Some((delimiter, line.len()))
@@ -382,13 +379,8 @@ fn no_text(bytes: &[u8]) -> Option<String> {
     }
     // Every other byte of English in UTF-16 is zero.
     let zeros = |from: usize| {
-        bytes
-            .iter()
-            .take(512)
-            .skip(from)
-            .step_by(2)
-            .filter(|b| **b == 0)
-            .count()
+        let every_second = bytes.iter().take(512).skip(from).step_by(2);
+        every_second.filter(|b| **b == 0).count()
     };
     let (first, second) = (zeros(0), zeros(1));
     let half = bytes.len().min(512) / 2;

@@ -2,7 +2,7 @@
 //! [`crate::Moments`] reaches that value, so that the two agree.
 
 use crate::LEVEL;
-use crate::distributions::{binomial_cdf, normal_cdf, t_of, t_two_sided, z_of};
+use crate::distributions::{binomial_cdf, bisect, normal_cdf, t_of, t_two_sided, z_of};
 
 /// The smallest p-value that is looked for; below, doubles have no room left beside 1.
 const LEAST: f64 = 1e-13;
@@ -41,16 +41,8 @@ impl Tail {
             Self::Normal => 2.0 * normal_cdf(-distance),
             Self::Student(freedom) => t_two_sided(distance, freedom),
             Self::Between(..) => {
-                let (mut low, mut high) = (LEAST.ln(), 0.0_f64);
-                for _ in 0..50 {
-                    let middle = 0.5 * (low + high);
-                    if self.quantile(1.0 - middle.exp()) > distance {
-                        low = middle;
-                    } else {
-                        high = middle;
-                    }
-                }
-                (0.5 * (low + high)).exp()
+                let farther = |log: f64| self.quantile(1.0 - log.exp()) > distance;
+                bisect((LEAST.ln(), 0.0), 50, farther).exp()
             }
         }
     }

@@ -5,6 +5,8 @@
 //! (Fleiss, Cohen and Everitt's variance), with Student's quantile; `tests/coverage.rs` holds what it
 //! reaches.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 
 use crate::distributions::t_of;
@@ -38,10 +40,8 @@ pub fn cohen_kappa<L: Ord>(first: &[L], second: &[L]) -> Result<Kappa, StatsErro
     if first.len() < 2 {
         return Err(StatsError::too_few(WHAT, 2, first.len()));
     }
-    let labels: std::collections::BTreeMap<&L, usize> = {
-        let distinct: std::collections::BTreeSet<&L> = first.iter().chain(second).collect();
-        distinct.into_iter().zip(0..).collect()
-    };
+    let distinct: BTreeSet<&L> = first.iter().chain(second).collect();
+    let labels: BTreeMap<&L, usize> = distinct.into_iter().zip(0..).collect();
     let k = labels.len();
     let mut table = vec![0.0; k * k];
     for (a, b) in first.iter().zip(second) {
@@ -49,20 +49,15 @@ pub fn cohen_kappa<L: Ord>(first: &[L], second: &[L]) -> Result<Kappa, StatsErro
             table[i * k + j] += 1.0;
         }
     }
-    let raw = Parts::of(&table, k).ok_or(StatsError::degenerate(
-        WHAT,
-        "both judges always give the same single label, so agreement beyond chance is undefined",
-    ))?;
+    let alike =
+        "both judges always give the same single label, so agreement beyond chance is undefined";
+    let raw = Parts::of(&table, k).ok_or(StatsError::degenerate(WHAT, alike))?;
     let n = first.len() as f64;
     let (low, high) = wilson_bounds(raw.observed, raw.worth(n), t_of(LEVEL, n - 1.0));
     let on_scale = |share: f64| (share - raw.expected) / (1.0 - raw.expected);
+    let bounds = (on_scale(low).max(-1.0), on_scale(high).min(1.0));
     Ok(Kappa {
-        kappa: Interval::new(
-            raw.kappa,
-            (on_scale(low).max(-1.0), on_scale(high).min(1.0)),
-            first.len(),
-            "kappa-wilson",
-        ),
+        kappa: Interval::new(raw.kappa, bounds, first.len(), "kappa-wilson"),
         standard_error: raw.error,
         observed: raw.observed,
         expected: raw.expected,

@@ -128,12 +128,10 @@ pub fn percentile(
     let value = statistic(&all);
     let sorted = replicates(units, &statistic, settings)?;
     let tail = tail_of(units.len(), settings);
+    let bounds = [tail, 1.0 - tail].map(|p| quantile_sorted(&sorted, p));
     Ok(Interval::new(
         value,
-        (
-            quantile_sorted(&sorted, tail),
-            quantile_sorted(&sorted, 1.0 - tail),
-        ),
+        bounds.into(),
         units.items,
         "bootstrap-percentile",
     ))

@@ -46,19 +46,13 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Result<Correlation, StatsError> {
     let most = 1.0 - 6.0 / (cubed - n as f64);
     let inflation = (1.0 + 0.5 * rho * rho).sqrt();
     let r = fisher(rho.clamp(-most, most), n, inflation, "bonett-wright");
-    Ok(Correlation {
-        r: Interval {
-            value: rho,
-            low: r.low.min(rho),
-            high: r.high.max(rho),
-            ..r
-        },
-        p: if n <= FEW {
-            exact(&ranks(x), &ranks(y))?
-        } else {
-            t_test(rho, n)
-        },
-    })
+    let r = Interval::new(rho, (r.low.min(rho), r.high.max(rho)), n, r.method);
+    let p = if n <= FEW {
+        exact(&ranks(x), &ranks(y))?
+    } else {
+        t_test(rho, n)
+    };
+    Ok(Correlation { r, p })
 }
 
 /// Pairs for which all orders are tried: Student's t calls a perfect order of four certain.
@@ -109,13 +103,10 @@ pub fn kendall(x: &[f64], y: &[f64]) -> Result<(f64, f64), StatsError> {
             "one of the two inputs does not vary",
         ));
     }
-    let v = |t: &[f64]| {
-        t.iter()
-            .map(|k| k * (k - 1.0) * (2.0 * k + 5.0))
-            .sum::<f64>()
-    };
-    let pairs = |t: &[f64]| t.iter().map(|k| k * (k - 1.0)).sum::<f64>();
-    let triples = |t: &[f64]| t.iter().map(|k| k * (k - 1.0) * (k - 2.0)).sum::<f64>();
+    let over = |t: &[f64], f: fn(f64) -> f64| t.iter().map(|k| f(*k)).sum::<f64>();
+    let v = |t: &[f64]| over(t, |k| k * (k - 1.0) * (2.0 * k + 5.0));
+    let pairs = |t: &[f64]| over(t, |k| k * (k - 1.0));
+    let triples = |t: &[f64]| over(t, |k| k * (k - 1.0) * (k - 2.0));
     let mut variance = (n * (n - 1.0) * (2.0 * n + 5.0) - v(&tx) - v(&ty)) / 18.0
         + pairs(&tx) * pairs(&ty) / (2.0 * n * (n - 1.0));
     if n > 2.0 {
@@ -187,10 +178,8 @@ pub fn ranks(x: &[f64]) -> Vec<f64> {
 pub(crate) fn tie_sizes(x: &[f64]) -> Vec<f64> {
     let mut sorted = x.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted
-        .chunk_by(|a, b| a == b)
-        .map(|group| group.len() as f64)
-        .collect()
+    let groups = sorted.chunk_by(|a, b| a == b);
+    groups.map(|group| group.len() as f64).collect()
 }
 
 fn sign(d: f64) -> f64 {
@@ -225,12 +214,12 @@ fn coefficient(what: &'static str, x: &[f64], y: &[f64]) -> Result<f64, StatsErr
 fn fisher(r: f64, n: usize, inflation: f64, method: &'static str) -> Interval {
     let half = z_of(LEVEL) * inflation / (n as f64 - 3.0).sqrt();
     let z = r.atanh();
-    let (low, high) = if z.is_finite() {
+    let bounds = if z.is_finite() {
         ((z - half).tanh(), (z + half).tanh())
     } else {
         (r, r)
     };
-    Interval::new(r, (low, high), n, method)
+    Interval::new(r, bounds, n, method)
 }
 
 fn t_test(r: f64, n: usize) -> f64 {

@@ -84,15 +84,10 @@ pub fn mean_crossed(
         p.min(i) as f64
     };
     let (low, high) = wilson_bounds(value, worth, t_of(LEVEL, freedom));
+    // Rounding must not leave the estimate outside its own interval.
+    let bounds = (low.min(value), high.max(value));
     Ok(Crossed {
-        interval: Interval {
-            value,
-            // Rounding must not leave the estimate outside its own interval.
-            low: low.min(value),
-            high: high.max(value),
-            n: scores.len(),
-            method: "crossed",
-        },
+        interval: Interval::new(value, bounds, scores.len(), "crossed"),
         error: total.sqrt(),
         freedom,
         over_people: by_person.sqrt(),
@@ -108,19 +103,12 @@ pub fn mean_crossed(
 /// beyond.
 fn satterthwaite(total: f64, parts: &[(f64, usize)]) -> f64 {
     let alone = |size: usize| size.saturating_sub(1).max(1) as f64;
-    let smallest = parts
-        .iter()
-        .map(|part| alone(part.1))
-        .fold(f64::MAX, f64::min);
-    let together: f64 = parts.iter().map(|part| alone(part.1)).sum();
-    let spread: f64 = parts
-        .iter()
-        .map(|(variance, size)| variance * variance / alone(*size))
-        .sum();
-    if spread > 0.0 {
-        (total * total / spread).clamp(smallest, together)
-    } else {
-        smallest
+    let sizes = || parts.iter().map(|part| alone(part.1));
+    let (smallest, together) = (sizes().fold(f64::MAX, f64::min), sizes().sum());
+    let spreads = parts.iter().map(|(v, size)| v * v / alone(*size));
+    match spreads.sum::<f64>() {
+        spread if spread > 0.0 => (total * total / spread).clamp(smallest, together),
+        _ => smallest,
     }
 }
 
@@ -185,12 +173,8 @@ pub fn difference_crossed(
     }
     let n = shared.len() as f64;
     let mean = |of: &BTreeMap<usize, (f64, f64)>| {
-        shared
-            .iter()
-            .filter_map(|i| of.get(i))
-            .map(|m| m.0)
-            .sum::<f64>()
-            / n
+        let means = shared.iter().filter_map(|i| of.get(i));
+        means.map(|m| m.0).sum::<f64>() / n
     };
     let (mean_a, mean_b) = (mean(&a), mean(&b));
     let difference = mean_a - mean_b;

@@ -68,15 +68,28 @@ fn beta_cdf_small(x: f64, a: f64, b: f64) -> f64 {
 
 /// Quantile of the beta distribution, by bisection.
 pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
-    let (mut low, mut high) = (0.0_f64, 1.0_f64);
-    for _ in 0..80 {
+    halved((0.0, 1.0), (80, 1e-15), |x| beta_cdf(x, a, b) < p)
+}
+
+/// Halves a bracket as often as said; `below` tells of a place whether what is looked for lies above it.
+pub(crate) fn bisect(bracket: (f64, f64), steps: usize, below: impl Fn(f64) -> bool) -> f64 {
+    halved(bracket, (steps, 0.0), below)
+}
+
+/// The same, which ends early at a width that is this share of the upper end.
+fn halved(
+    (mut low, mut high): (f64, f64),
+    (steps, precision): (usize, f64),
+    below: impl Fn(f64) -> bool,
+) -> f64 {
+    for _ in 0..steps {
         let middle = 0.5 * (low + high);
-        if beta_cdf(middle, a, b) < p {
+        if below(middle) {
             low = middle;
         } else {
             high = middle;
         }
-        if high - low <= 1e-15 * high {
+        if high - low <= precision * high {
             break;
         }
     }
@@ -111,18 +124,7 @@ pub fn t_quantile(p: f64, freedom: f64) -> f64 {
         low = high;
         high *= 2.0;
     }
-    for _ in 0..80 {
-        let middle = 0.5 * (low + high);
-        if t_cdf(middle, freedom) < p {
-            low = middle;
-        } else {
-            high = middle;
-        }
-        if high - low <= 1e-14 * high {
-            break;
-        }
-    }
-    0.5 * (low + high)
+    halved((low, high), (80, 1e-14), |t| t_cdf(t, freedom) < p)
 }
 
 /// Upper tail of the chi-squared distribution.

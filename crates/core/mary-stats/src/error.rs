@@ -56,6 +56,14 @@ impl StatsError {
         }
     }
 
+    pub(crate) const fn unsettled(what: &'static str, steps: usize) -> Self {
+        Self::NoConvergence { what, steps }
+    }
+
+    pub(crate) fn not_finite(what: &'static str, index: usize, value: f64) -> Self {
+        Self::NotFinite { what, index, value }
+    }
+
     pub(crate) const fn degenerate(what: &'static str, why: &'static str) -> Self {
         Self::Degenerate { what, why }
     }

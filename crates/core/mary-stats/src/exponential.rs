@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::linear::slope_and_intercept;
+use crate::linear::{explained, slope_and_intercept};
 use crate::{StatsError, input};
 
 /// A fitted curve `a * exp(-b x) + c`.
@@ -41,15 +41,14 @@ impl Exponential {
 /// ```
 pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
     const WHAT: &str = "exponential fit";
+    const CONSTANT: StatsError =
+        StatsError::degenerate(WHAT, "x does not vary, so no rate is defined");
     input::pairs(WHAT, x, y, 4)?;
     let low = x.iter().copied().fold(f64::INFINITY, f64::min);
     let high = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let range = high - low;
     if range <= 0.0 {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "x does not vary, so no rate is defined",
-        ));
+        return Err(CONSTANT);
     }
     let total = input::sum_squares(y);
     let mut decay = vec![0.0; x.len()];
@@ -61,20 +60,15 @@ pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
     const GRID: usize = 240;
     let (from, to) = (0.001_f64.ln(), 500_f64.ln());
     let step = (to - from) / GRID as f64;
-    let best = (0..=GRID)
+    let tried = (0..=GRID)
         .map(|i| from + step * i as f64)
-        .map(|r| (residual(r), r))
+        .map(|r| (residual(r), r));
+    let best = tried
         .min_by(|a, b| a.0.total_cmp(&b.0))
         .map_or(from, |(_, r)| r);
-    let log_rate = golden_section(
-        &mut residual,
-        (best - step).max(from),
-        (best + step).min(to),
-    );
-    fit(log_rate).ok_or(StatsError::degenerate(
-        WHAT,
-        "x does not vary, so no rate is defined",
-    ))
+    let (least, most) = ((best - step).max(from), (best + step).min(to));
+    let log_rate = golden_section(&mut residual, least, most);
+    fit(log_rate).ok_or(CONSTANT)
 }
 
 /// The best `a` and `c` for a rate, anchored at the smallest x so that nothing underflows to a constant. A
@@ -97,11 +91,7 @@ fn at_rate(
         a: slope * (b * anchor).exp(),
         b,
         c: intercept,
-        r_squared: if total > 0.0 {
-            1.0 - residual / total
-        } else {
-            0.0
-        },
+        r_squared: explained(residual, total),
     })
 }
 
@@ -111,15 +101,11 @@ fn golden_section(mut f: impl FnMut(f64) -> f64, mut low: f64, mut high: f64) ->
     let (mut at_left, mut at_right) = (f(left), f(right));
     for _ in 0..80 {
         if at_left <= at_right {
-            high = right;
-            right = left;
-            at_right = at_left;
+            (high, right, at_right) = (right, left, at_left);
             left = high - ratio * (high - low);
             at_left = f(left);
         } else {
-            low = left;
-            left = right;
-            at_left = at_right;
+            (low, left, at_left) = (left, right, at_right);
             right = low + ratio * (high - low);
             at_right = f(right);
         }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::quantile_sorted;
 use crate::distributions::t_two_sided;
-use crate::linear::{dot, normal_equations};
-use crate::matrix::{invert_spd, times};
+use crate::linear::normal_equations;
+use crate::matrix::{dot, invert_spd, times, zip_with};
 use crate::{StatsError, input};
 
 const WHAT: &str = "regression";
@@ -37,6 +37,7 @@ pub enum HeldOutVariance {
 }
 
 /// A fit with what is needed to predict: columns are put on one scale, which keeps products of columns apart.
+#[derive(Default)]
 struct Fit {
     centres: Vec<f64>,
     scales: Vec<f64>,
@@ -53,12 +54,8 @@ impl Fit {
             return Err(StatsError::too_few(WHAT, k + 2, rows.len()));
         }
         let mut found = Self {
-            centres: Vec::new(),
-            scales: Vec::new(),
-            inverse: Vec::new(),
-            coefficients: Vec::new(),
-            squares: 0.0,
             rows: rows.len(),
+            ..Self::default()
         };
         for column in columns {
             let values: Vec<f64> = rows.iter().map(|row| column[*row]).collect();
@@ -76,9 +73,8 @@ impl Fit {
         found.inverse = invert_spd(&gram, k).ok_or(StatsError::degenerate(WHAT, dependent))?;
         found.coefficients = times(&found.inverse, &moment);
         let residuals = design.iter().zip(&targets);
-        found.squares = residuals
-            .map(|(row, y)| (y - dot(row, &found.coefficients)).powi(2))
-            .sum();
+        let squares = residuals.map(|(row, y)| (y - dot(row, &found.coefficients)).powi(2));
+        found.squares = squares.sum();
         Ok(found)
     }
 
@@ -118,16 +114,16 @@ pub fn regression(columns: &[Vec<f64>], y: &[f64]) -> Result<Regression, StatsEr
     let (n, k) = (y.len() as f64, columns.len() + 1);
     let freedom = n - k as f64;
     let own = |at: usize| fit.inverse[(at + 1) * k + at + 1] * fit.squares / freedom;
-    let slopes: Vec<f64> = (0..columns.len())
-        .map(|at| fit.coefficients[at + 1] / fit.scales[at])
+    let slopes = zip_with(&fit.coefficients[1..], &fit.scales, |b, scale| b / scale);
+    let errors: Vec<f64> = fit
+        .scales
+        .iter()
+        .enumerate()
+        .map(|(at, scale)| own(at).sqrt() / scale)
         .collect();
-    let errors: Vec<f64> = (0..columns.len())
-        .map(|at| own(at).sqrt() / fit.scales[at])
-        .collect();
-    let p = slopes.iter().zip(&errors);
     let variance = fit.squares / n;
     Ok(Regression {
-        p: p.map(|(b, e)| t_two_sided(b / e, freedom)).collect(),
+        p: zip_with(&slopes, &errors, |b, e| t_two_sided(b / e, freedom)),
         slopes,
         errors,
         log_likelihood: -0.5 * n * ((2.0 * std::f64::consts::PI * variance).ln() + 1.0),
@@ -174,10 +170,9 @@ pub fn smooth(x: &[f64]) -> Result<Vec<Vec<f64>>, StatsError> {
     input::values("smooth curve", x, 5)?;
     let mut sorted = x.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let mut knots: Vec<f64> = [0.05, 0.275, 0.5, 0.725, 0.95]
-        .iter()
-        .map(|p| quantile_sorted(&sorted, *p))
-        .collect();
+    let mut knots = [0.05, 0.275, 0.5, 0.725, 0.95]
+        .map(|p| quantile_sorted(&sorted, p))
+        .to_vec();
     knots.dedup();
     let mut columns = vec![x.to_vec()];
     let [inner @ .., before, last] = knots.as_slice() else {
@@ -187,10 +182,7 @@ pub fn smooth(x: &[f64]) -> Result<Vec<Vec<f64>>, StatsError> {
     let cube = |x: f64| x.max(0.0).powi(3);
     for knot in inner {
         let at = |x: &f64| {
-            let (a, b) = (
-                (last - knot) / (last - before),
-                (before - knot) / (last - before),
-            );
+            let [a, b] = [last, before].map(|end| (end - knot) / (last - before));
             (cube(x - knot) - a * cube(x - before) + b * cube(x - last)) / width
         };
         columns.push(x.iter().map(at).collect());

@@ -35,6 +35,11 @@ impl Interval {
         }
     }
 
+    /// The same reach on either side.
+    pub(crate) fn around(value: f64, half: f64, n: usize, method: &'static str) -> Self {
+        Self::new(value, (value - half, value + half), n, method)
+    }
+
     /// Whether `truth` lies within the bounds.
     pub fn contains(&self, truth: f64) -> bool {
         self.low <= truth && truth <= self.high
@@ -70,15 +75,9 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Result<Interval, StatsError
     input::open_unit("wilson interval", level)?;
     let p = successes as f64 / n as f64;
     let (low, high) = wilson_bounds(p, n as f64, z_of(level));
-    Ok(Interval::new(
-        p,
-        (
-            if successes == 0 { 0.0 } else { low },
-            if successes == n { 1.0 } else { high },
-        ),
-        n as usize,
-        "wilson",
-    ))
+    let low = if successes == 0 { 0.0 } else { low };
+    let high = if successes == n { 1.0 } else { high };
+    Ok(Interval::new(p, (low, high), n as usize, "wilson"))
 }
 
 /// Wilson's bounds for a share `p` of `n` trials (not necessarily whole) at quantile `z`.
@@ -116,12 +115,7 @@ pub fn mean_t(values: &[f64], level: f64) -> Result<Interval, StatsError> {
     let value = input::mean(values);
     let error = (input::sum_squares(values) / (n - 1.0) / n).sqrt();
     let half = t_of(level, n - 1.0) * error;
-    Ok(Interval::new(
-        value,
-        (value - half, value + half),
-        values.len(),
-        "student-t",
-    ))
+    Ok(Interval::around(value, half, values.len(), "student-t"))
 }
 
 /// Ratio of two sums over the same units with Student's t, by linearisation (as R's `survey::svyratio` of a simple
@@ -149,10 +143,8 @@ pub fn ratio_t(
     }
     let ratio = input::mean(numerators) / below;
     let units = numerators.iter().zip(denominators);
-    let linear: Vec<f64> = units
-        .map(|(x, d)| ratio + (x - ratio * d) / below)
-        .collect();
-    mean_t(&linear, level)
+    let linear = units.map(|(x, d)| ratio + (x - ratio * d) / below);
+    mean_t(&linear.collect::<Vec<_>>(), level)
 }
 
 /// Mean of scores from 0 to 1 (ties, shares of a rubric), with bounds that stay on the scale: Wilson's
@@ -189,11 +181,9 @@ pub fn mean_clustered_bounded(
 /// ```
 pub fn cluster_ids<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
     let mut known = std::collections::HashMap::new();
-    names
-        .into_iter()
-        .map(|name| {
-            let next = known.len();
-            *known.entry(name).or_insert(next)
-        })
-        .collect()
+    let ids = names.into_iter().map(|name| {
+        let next = known.len();
+        *known.entry(name).or_insert(next)
+    });
+    ids.collect()
 }

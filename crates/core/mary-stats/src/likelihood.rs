@@ -4,7 +4,7 @@
 //! For few items near 0 and 1 closed formulas (Newcombe's, Agresti's) cover 98 to 100 % where they say 95;
 //! these stay near 95 % on the average (`tests/coverage.rs`), though not at every single true value.
 
-use crate::distributions::z_of;
+use crate::distributions::{bisect, z_of};
 use crate::paired::PairedCounts;
 use crate::{Interval, StatsError, input};
 
@@ -22,10 +22,10 @@ pub fn difference_paired(counts: &PairedCounts, level: f64) -> Result<Interval, 
         counts.only_second as f64,
         total as f64,
     );
-    let (low, high) = found.bounds(z_of(level));
+    let bounds = found.bounds(z_of(level));
     Ok(Interval::new(
         found.value,
-        (low, high),
+        bounds,
         total as usize,
         "likelihood-paired",
     ))
@@ -91,14 +91,14 @@ pub fn difference(
         log(a.0, q + d) + log(a.1, 1.0 - q - d) + log(b.0, q) + log(b.1, 1.0 - q)
     };
     let best: f64 = [a, b]
+        .map(|(yes, no, n)| log(yes, yes / n) + log(no, no / n))
         .iter()
-        .map(|(yes, no, n)| log(*yes, yes / n) + log(*no, no / n))
         .sum();
     let value = a.0 / a.2 - b.0 / b.2;
-    let (low, high) = bounds(value, z_of(level), |d| best - profile(d));
+    let bounds = bounds(value, z_of(level), |d| best - profile(d));
     Ok(Interval::new(
         value,
-        (low, high),
+        bounds,
         (n1 + n2) as usize,
         "likelihood",
     ))
@@ -124,32 +124,13 @@ fn over(k: f64, p: f64) -> f64 {
 
 /// Where a falling slope passes zero.
 fn top(slope: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
-    let (mut low, mut high) = (low, high);
-    for _ in 0..STEPS {
-        let middle = 0.5 * (low + high);
-        if slope(middle) > 0.0 {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    0.5 * (low + high)
+    bisect((low, high), STEPS, |q| slope(q) > 0.0)
 }
 
 /// The farthest differences on either side whose loss in log-likelihood is still bearable.
 fn bounds(value: f64, z: f64, loss: impl Fn(f64) -> f64) -> (f64, f64) {
     let bearable = |d: f64| 2.0 * loss(d) <= z * z;
-    let towards = |end: f64| {
-        let (mut inside, mut outside) = (value, end);
-        for _ in 0..STEPS {
-            let middle = 0.5 * (inside + outside);
-            if bearable(middle) {
-                inside = middle;
-            } else {
-                outside = middle;
-            }
-        }
-        0.5 * (inside + outside)
-    };
-    (towards(-1.0), towards(1.0))
+    // Seen from the far end downwards, what lies inside is what is looked for.
+    let low = bisect((-1.0, value), STEPS, |d| !bearable(d));
+    (low, bisect((value, 1.0), STEPS, bearable))
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::distributions::{normal_cdf, t_two_sided, z_of};
-use crate::matrix::{invert_spd, times};
+use crate::matrix::{add, dot, invert_spd, times, zip_with};
 use crate::{Interval, LEVEL, StatsError, input};
 
 /// A line fitted by least squares.
@@ -72,24 +72,20 @@ pub fn slope_known(x: &[f64], y: &[f64], errors: &[f64]) -> Result<(Interval, f6
     input::pairs(WHAT, x, y, 2)?;
     input::pairs(WHAT, x, errors, 2)?;
     let Some((slope, _, xx)) = slope_and_intercept(x, y) else {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "x does not vary, so no slope is defined",
-        ));
+        let why = "x does not vary, so no slope is defined";
+        return Err(StatsError::degenerate(WHAT, why));
     };
     let mean = input::mean(x);
     let parts = x.iter().zip(errors);
-    let error = parts
-        .map(|(x, e)| ((x - mean) / xx * e).powi(2))
-        .sum::<f64>()
-        .sqrt();
+    let squares = parts.map(|(x, e)| ((x - mean) / xx * e).powi(2));
+    let error = squares.sum::<f64>().sqrt();
     let half = z_of(LEVEL) * error;
     let p = match error > 0.0 {
         true => 2.0 * normal_cdf(-(slope / error).abs()),
         false if slope == 0.0 => 1.0,
         false => 0.0,
     };
-    let interval = Interval::new(slope, (slope - half, slope + half), x.len(), "known-errors");
+    let interval = Interval::around(slope, half, x.len(), "known-errors");
     Ok((interval, p))
 }
 
@@ -110,11 +106,16 @@ pub fn r_squared(y: &[f64], fitted: &[f64]) -> Result<f64, StatsError> {
     input::pairs("R squared", y, fitted, 1)?;
     let total = input::sum_squares(y);
     let residual: f64 = y.iter().zip(fitted).map(|(a, b)| (a - b).powi(2)).sum();
-    Ok(if total > 0.0 {
+    Ok(explained(residual, total))
+}
+
+/// Share of a sum of squares that is not left over; 0 of nothing.
+pub(crate) fn explained(residual: f64, total: f64) -> f64 {
+    if total > 0.0 {
         1.0 - residual / total
     } else {
         0.0
-    })
+    }
 }
 
 /// Least squares on several features.
@@ -137,28 +138,21 @@ pub fn least_squares(features: &[Vec<f64>], y: &[f64]) -> Result<LeastSquares, S
     let k = design.first().map_or(1, Vec::len);
     input::values(WHAT, y, k + 1)?;
     let (gram, moment) = normal_equations(&design, y, None);
-    let inverse = invert_spd(&gram, k).ok_or(StatsError::degenerate(
-        WHAT,
-        "the features are linearly dependent; leave one out",
-    ))?;
+    let dependent = "the features are linearly dependent; leave one out";
+    let inverse = invert_spd(&gram, k).ok_or(StatsError::degenerate(WHAT, dependent))?;
     let coefficients = times(&inverse, &moment);
     let fitted: Vec<f64> = design.iter().map(|row| dot(row, &coefficients)).collect();
     let residual: f64 = y.iter().zip(&fitted).map(|(a, b)| (a - b).powi(2)).sum();
     let freedom = (y.len() - k) as f64;
-    let errors: Vec<f64> = (0..k)
-        .map(|i| (inverse[i * k + i] * residual / freedom).sqrt())
-        .collect();
-    let p = coefficients
-        .iter()
-        .zip(&errors)
-        .map(|(c, e)| {
-            if *e > 0.0 {
-                t_two_sided(c / e, freedom)
-            } else {
-                0.0
-            }
-        })
-        .collect();
+    let error = |i: usize| (inverse[i * k + i] * residual / freedom).sqrt();
+    let errors: Vec<f64> = (0..k).map(error).collect();
+    let p = zip_with(&coefficients, &errors, |c, e| {
+        if e > 0.0 {
+            t_two_sided(c / e, freedom)
+        } else {
+            0.0
+        }
+    });
     Ok(LeastSquares {
         r_squared: r_squared(y, &fitted)?,
         coefficients,
@@ -194,10 +188,8 @@ pub fn ridge(
         let each = means.iter_mut().zip(&row[1..]);
         each.for_each(|(mean, x)| *mean += x / n as f64);
     }
-    let centred: Vec<Vec<f64>> = rows
-        .iter()
-        .map(|row| row[1..].iter().zip(&means).map(|(x, m)| x - m).collect())
-        .collect();
+    let centre = |row: &Vec<f64>| zip_with(&row[1..], &means, |x, m| x - m);
+    let centred: Vec<Vec<f64>> = rows.iter().map(centre).collect();
     let mut gram = vec![0.0; n * n];
     for i in 0..n {
         for j in 0..=i {
@@ -207,17 +199,14 @@ pub fn ridge(
     }
     let penalty = strength * (0..n).map(|i| gram[i * n + i]).sum::<f64>() / n as f64;
     (0..n).for_each(|i| gram[i * n + i] += penalty);
-    let inverse = invert_spd(&gram, n).ok_or(StatsError::degenerate(
-        WHAT,
-        "the rows do not differ, or the penalty is zero",
-    ))?;
+    let alike = "the rows do not differ, or the penalty is zero";
+    let inverse = invert_spd(&gram, n).ok_or(StatsError::degenerate(WHAT, alike))?;
     let mean = input::mean(y);
     let shifted: Vec<f64> = y.iter().map(|y| y - mean).collect();
     let dual = times(&inverse, &shifted);
     let mut weights = vec![0.0; width];
     for (row, factor) in centred.iter().zip(&dual) {
-        let each = weights.iter_mut().zip(row);
-        each.for_each(|(w, x)| *w += factor * x);
+        add(&mut weights, *factor, row);
     }
     Ok((mean - dot(&weights, &means), weights))
 }
@@ -230,14 +219,12 @@ pub(crate) fn design(
 ) -> Result<Vec<Vec<f64>>, StatsError> {
     input::same_length(what, features.len(), n)?;
     let width = features.first().map_or(0, Vec::len);
-    features
-        .iter()
-        .map(|row| {
-            input::same_length(what, width, row.len())?;
-            input::values(what, row, 0)?;
-            Ok(std::iter::once(1.0).chain(row.iter().copied()).collect())
-        })
-        .collect()
+    let rows = features.iter().map(|row| {
+        input::same_length(what, width, row.len())?;
+        input::values(what, row, 0)?;
+        Ok(std::iter::once(1.0).chain(row.iter().copied()).collect())
+    });
+    rows.collect()
 }
 
 /// `X'WX` and `X'Wy`.
@@ -260,8 +247,4 @@ pub(crate) fn normal_equations(
         }
     }
     (gram, moment)
-}
-
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::distributions::normal_cdf;
-use crate::linear::{design, dot, normal_equations};
-use crate::matrix::{invert_spd, times};
+use crate::linear::{design, normal_equations};
+use crate::matrix::{add, dot, invert_spd, times};
 use crate::{StatsError, input};
 
 /// What a logistic regression finds.
@@ -68,10 +68,7 @@ pub fn logistic(
         }
         previous = current;
     }
-    Err(StatsError::NoConvergence {
-        what: WHAT,
-        steps: STEPS,
-    })
+    Err(StatsError::unsettled(WHAT, STEPS))
 }
 
 const SEPARATED: StatsError = StatsError::degenerate(
@@ -117,9 +114,7 @@ fn derivatives(
     let (mut information, _) = normal_equations(rows, outcomes, Some(&weights));
     let mut gradient = vec![0.0; k];
     for ((row, y), p) in rows.iter().zip(outcomes).zip(&fitted) {
-        for (g, x) in gradient.iter_mut().zip(row) {
-            *g += (y - p) * x;
-        }
+        add(&mut gradient, y - p, row);
     }
     for i in 1..k {
         information[i * k + i] += ridge;

@@ -40,9 +40,21 @@ pub(crate) fn invert_spd(a: &[f64], k: usize) -> Option<Vec<f64>> {
     Some(inverse)
 }
 
+/// Adds a multiple of one vector to another.
+pub(crate) fn add(to: &mut [f64], factor: f64, x: &[f64]) {
+    to.iter_mut().zip(x).for_each(|(a, b)| *a += factor * b);
+}
+
+/// One vector of two, number by number.
+pub(crate) fn zip_with(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| f(*a, *b)).collect()
+}
+
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
 /// Matrix (row-major, `k` by `k`) times vector.
 pub(crate) fn times(a: &[f64], x: &[f64]) -> Vec<f64> {
-    a.chunks(x.len().max(1))
-        .map(|row| row.iter().zip(x).map(|(a, b)| a * b).sum())
-        .collect()
+    a.chunks(x.len().max(1)).map(|row| dot(row, x)).collect()
 }

@@ -111,11 +111,8 @@ fn best_line(delta: &[f64], n: usize) -> Vec<f64> {
     let mut last = vec![0usize; full];
     best[0] = 0.0;
     let signed = |i: usize, before: usize| -> f64 {
-        let sum: f64 = (0..n)
-            .filter(|j| before >> j & 1 == 1)
-            .map(|j| delta[i * n + j])
-            .sum();
-        2.0 * sum - row_sum[i]
+        let left = (0..n).filter(|j| before >> j & 1 == 1);
+        2.0 * left.map(|j| delta[i * n + j]).sum::<f64>() - row_sum[i]
     };
     for set in 1..full {
         for i in (0..n).filter(|i| set >> i & 1 == 1) {
@@ -154,13 +151,9 @@ fn best_start(delta: &[f64], n: usize, settings: &Smacof) -> Mds {
     let scale = delta.iter().copied().fold(0.0, f64::max);
     let mut best: Option<Mds> = None;
     for _ in 0..settings.starts {
-        let start: Vec<Vec<f64>> = (0..n)
-            .map(|_| {
-                (0..settings.dimensions)
-                    .map(|_| scale * (rng.random::<f64>() - 0.5))
-                    .collect()
-            })
-            .collect();
+        let mut number = |_| scale * (rng.random::<f64>() - 0.5);
+        let mut point = |_| (0..settings.dimensions).map(&mut number).collect();
+        let start: Vec<Vec<f64>> = (0..n).map(&mut point).collect();
         let map = describe(descend(start, delta, settings.steps), delta, false);
         if best.as_ref().is_none_or(|b| map.stress_raw < b.stress_raw) {
             best = Some(map);
@@ -201,11 +194,8 @@ fn descend(mut points: Vec<Vec<f64>>, delta: &[f64], steps: usize) -> Vec<Vec<f6
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter()
-        .zip(b)
-        .map(|(x, y)| (x - y) * (x - y))
-        .sum::<f64>()
-        .sqrt()
+    let squares = a.iter().zip(b).map(|(x, y)| (x - y) * (x - y));
+    squares.sum::<f64>().sqrt()
 }
 
 fn describe(points: Vec<Vec<f64>>, delta: &[f64], global: bool) -> Mds {

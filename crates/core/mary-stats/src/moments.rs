@@ -91,11 +91,7 @@ impl Moments {
     /// [`interval`](Self::interval) an error.
     pub fn push(&mut self, score: f64) -> Result<(), StatsError> {
         if !score.is_finite() {
-            return Err(StatsError::NotFinite {
-                what: "mean score",
-                index: self.n as usize,
-                value: score,
-            });
+            return Err(StatsError::not_finite("mean score", self.n as usize, score));
         }
         if score.abs() > LARGEST {
             return Err(StatsError::domain(
@@ -184,12 +180,11 @@ impl Moments {
         if groups < 2.0 {
             return None;
         }
-        let between: f64 = self
+        let away = self
             .clusters
             .values()
-            .map(|c| c.sum as f64 / SCALE - c.n as f64 * mean)
-            .map(|d| d * d)
-            .sum();
+            .map(|c| c.sum as f64 / SCALE - c.n as f64 * mean);
+        let between: f64 = away.map(|d| d * d).sum();
         Some(groups / (groups - 1.0) * between / (n * n))
     }
 
@@ -209,11 +204,7 @@ impl Moments {
         const WHAT: &str = "p-value of a mean score";
         let mean = self.checked_mean(WHAT)?;
         if !null.is_finite() {
-            return Err(StatsError::NotFinite {
-                what: WHAT,
-                index: 0,
-                value: null,
-            });
+            return Err(StatsError::not_finite(WHAT, 0, null));
         }
         let with_t = |variance: Option<f64>, freedom: f64| match variance {
             None => Err(StatsError::too_few(WHAT, 2, self.n as usize)),
@@ -278,12 +269,8 @@ impl Moments {
             (0.0, 1.0)
         };
         let (low, high) = self.with_unseen_families(mean, level, (low, high));
-        Ok(Interval::new(
-            mean,
-            (low.min(mean), high.max(mean)),
-            self.n as usize,
-            method,
-        ))
+        let bounds = (low.min(mean), high.max(mean));
+        Ok(Interval::new(mean, bounds, self.n as usize, method))
     }
 
     /// Bounds that allow for families of the other kind that were not drawn.
@@ -441,9 +428,9 @@ impl Moments {
             ));
         };
         let half = t_of(level, freedom) * variance.sqrt();
-        Ok(Interval::new(
+        Ok(Interval::around(
             value,
-            (value - half, value + half),
+            half,
             self.n as usize,
             "clustered-t",
         ))
@@ -482,12 +469,7 @@ impl Moments {
             return Err(StatsError::too_few(what, 2, self.n as usize));
         };
         let half = t_of(level, freedom) * variance.sqrt();
-        Ok(Interval::new(
-            value,
-            (value - half, value + half),
-            self.n as usize,
-            method,
-        ))
+        Ok(Interval::around(value, half, self.n as usize, method))
     }
 
     fn checked_mean(&self, what: &'static str) -> Result<f64, StatsError> {

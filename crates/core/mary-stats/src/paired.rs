@@ -126,12 +126,11 @@ pub fn permutation(
         let patterns = 1u32 << units.len();
         let extreme = (0..patterns)
             .filter(|pattern| {
-                let sum: f64 = units
+                let signed = units
                     .iter()
                     .enumerate()
-                    .map(|(i, d)| if pattern >> i & 1 == 1 { -d } else { *d })
-                    .sum();
-                sum.abs() >= threshold
+                    .map(|(i, d)| if pattern >> i & 1 == 1 { -d } else { *d });
+                signed.sum::<f64>().abs() >= threshold
             })
             .count();
         return Ok(Permutation {

@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::StatsError;
+use crate::{StatsError, input};
 
 /// Differences below this are rounding: an order that gives the same value counts as reaching it.
 const ROUNDING: f64 = 1e-12;
@@ -45,20 +45,10 @@ pub fn relabel(
     let mut sums = vec![0.0; observed.len()];
     let mut reached = vec![0usize; observed.len()];
     let mut take = |values: Vec<f64>| -> Result<(), StatsError> {
-        if values.len() != observed.len() {
-            return Err(StatsError::Length {
-                what: WHAT,
-                left: observed.len(),
-                right: values.len(),
-            });
-        }
+        input::same_length(WHAT, observed.len(), values.len())?;
         for (index, value) in values.into_iter().enumerate() {
             if !value.is_finite() {
-                return Err(StatsError::NotFinite {
-                    what: WHAT,
-                    index,
-                    value,
-                });
+                return Err(StatsError::not_finite(WHAT, index, value));
             }
             if let (Some(sum), Some(count), Some(seen)) = (
                 sums.get_mut(index),
@@ -105,15 +95,14 @@ pub fn relabel(
     };
     let own = usize::from(!exact);
     let found = observed.iter().zip(sums).zip(reached);
-    Ok(found
-        .map(|((observed, sum), reached)| Null {
-            observed: *observed,
-            expected: sum / orders as f64,
-            p: (reached + own) as f64 / (orders + own) as f64,
-            orders,
-            exact,
-        })
-        .collect())
+    let nulls = found.map(|((observed, sum), reached)| Null {
+        observed: *observed,
+        expected: sum / orders as f64,
+        p: (reached + own) as f64 / (orders + own) as f64,
+        orders,
+        exact,
+    });
+    Ok(nulls.collect())
 }
 
 #[cfg(test)]

@@ -80,8 +80,7 @@ fn exact_p(u: f64, n1: usize, n2: usize) -> f64 {
         share = next;
     }
     let larger = u.max((n1 * n2) as f64 - u).round() as usize;
-    let tail: f64 = share
-        .get(n2)
-        .map_or(0.0, |row| row.iter().skip(larger).sum());
+    let row = share.get(n2).map(Vec::as_slice).unwrap_or_default();
+    let tail: f64 = row.iter().skip(larger).sum();
     (2.0 * tail).min(1.0)
 }

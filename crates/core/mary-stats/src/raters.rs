@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::bootstrap::{Bootstrap, Units, percentile};
 use crate::intervals::mean_bounded;
-use crate::{Interval, LEVEL, StatsError};
+use crate::{Interval, LEVEL, StatsError, input};
 
 /// What the labels of a rating mean to [`krippendorff_alpha`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +24,7 @@ pub enum Level {
 pub fn krippendorff_alpha(items: &[Vec<f64>], level: Level) -> Result<f64, StatsError> {
     const WHAT: &str = "Krippendorff's alpha";
     if let Some(value) = items.iter().flatten().find(|v| !v.is_finite()) {
-        return Err(StatsError::NotFinite {
-            what: WHAT,
-            index: 0,
-            value: *value,
-        });
+        return Err(StatsError::not_finite(WHAT, 0, *value));
     }
     let all: Vec<&Vec<f64>> = items.iter().collect();
     alpha(&all, level)
@@ -134,9 +130,8 @@ fn alpha(items: &[&Vec<f64>], level: Level) -> Result<f64, StatsError> {
             }
         }
     }
-    let totals: Vec<f64> = (0..k)
-        .map(|a| together[a * k..(a + 1) * k].iter().sum())
-        .collect();
+    let total = |a: usize| together[a * k..(a + 1) * k].iter().sum();
+    let totals: Vec<f64> = (0..k).map(total).collect();
     let n: f64 = totals.iter().sum();
     let apart = |a: usize, b: usize| distance(&labels, &totals, a, b, level);
     let (mut observed, mut expected) = (0.0, 0.0);
@@ -175,13 +170,7 @@ pub fn fleiss_kappa<L: Ord>(items: &[Vec<L>]) -> Result<f64, StatsError> {
     let (mut observed, mut totals) = (0.0, BTreeMap::<&L, f64>::new());
     let r = raters as f64;
     for labels in items {
-        if labels.len() != raters {
-            return Err(StatsError::Length {
-                what: WHAT,
-                left: raters,
-                right: labels.len(),
-            });
-        }
+        input::same_length(WHAT, raters, labels.len())?;
         let mut counts = BTreeMap::<&L, f64>::new();
         for label in labels {
             *counts.entry(label).or_default() += 1.0;

@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use crate::bootstrap::quantile_sorted;
+use crate::matrix::zip_with;
 use crate::{Interval, LEVEL, StatsError, input};
 
 /// How a window is looked for.
@@ -148,16 +149,13 @@ pub fn order(first: &Window, second: &Window) -> Result<f64, StatsError> {
     if n == 0 {
         return Err(StatsError::too_few("order of onsets", 1, 0));
     }
-    let earlier: f64 = first
-        .onset_draws
-        .iter()
-        .zip(&second.onset_draws)
-        .map(|(a, b)| match a.total_cmp(b) {
-            std::cmp::Ordering::Less => 1.0,
-            std::cmp::Ordering::Equal => 0.5,
-            std::cmp::Ordering::Greater => 0.0,
-        })
-        .sum();
+    let draws = first.onset_draws.iter().zip(&second.onset_draws);
+    let before = draws.map(|(a, b)| match a.total_cmp(b) {
+        std::cmp::Ordering::Less => 1.0,
+        std::cmp::Ordering::Equal => 0.5,
+        std::cmp::Ordering::Greater => 0.0,
+    });
+    let earlier: f64 = before.sum();
     Ok(earlier / n as f64)
 }
 
@@ -403,11 +401,7 @@ fn resample(axis: &Axis, y: &[f64], best: &Fit, search: &Search, rng: &mut ChaCh
     let fitted: Vec<f64> = axis.t.iter().map(|&t| best.at(t)).collect();
     // Four parameters were fitted: the residuals are too small by that much.
     let scale = (n as f64 / (n as f64 - 4.0)).sqrt();
-    let residuals: Vec<f64> = y
-        .iter()
-        .zip(&fitted)
-        .map(|(a, b)| scale * (a - b))
-        .collect();
+    let residuals = zip_with(y, &fitted, |a, b| scale * (a - b));
     let mut draws = Draws {
         fits: Vec::with_capacity(search.resamples),
         onset_loss: Vec::with_capacity(search.resamples),
@@ -465,15 +459,9 @@ fn window(axis: &Axis, y: &[f64], best: &Fit, search: &Search, rng: &mut ChaCha8
         let mut sorted: Vec<f64> = draws.fits.iter().map(of).collect();
         sorted.sort_by(f64::total_cmp);
         let tail = 0.5 * (1.0 - LEVEL);
-        Interval::new(
-            value,
-            (
-                quantile_sorted(&sorted, tail).min(value),
-                quantile_sorted(&sorted, 1.0 - tail).max(value),
-            ),
-            y.len(),
-            "bootstrap-residual",
-        )
+        let [low, high] = [tail, 1.0 - tail].map(|p| quantile_sorted(&sorted, p));
+        let bounds = (low.min(value), high.max(value));
+        Interval::new(value, bounds, y.len(), "bootstrap-residual")
     };
     let power = |i: Interval| Interval {
         value: 10f64.powf(i.value),

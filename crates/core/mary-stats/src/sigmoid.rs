@@ -39,33 +39,21 @@ impl Sigmoid {
 /// The best sigmoid through the points, its middle at most half their range outside of them.
 pub fn sigmoid(x: &[f64], y: &[f64]) -> Result<Sigmoid, StatsError> {
     const WHAT: &str = "sigmoid";
-    input::same_length(WHAT, x.len(), y.len())?;
-    input::values(WHAT, x, 5)?;
-    input::values(WHAT, y, 5)?;
-    let (low, high) = x
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
-            (a.min(*v), b.max(*v))
-        });
+    input::pairs(WHAT, x, y, 5)?;
+    let low = x.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let range = high - low;
     let fit = |middle: f64, scale: f64| -> Option<(f64, Sigmoid)> {
-        let left: Vec<f64> = x
-            .iter()
-            .map(|x| 1.0 / (1.0 + ((x - middle) / scale).exp()))
-            .collect();
-        let found = line(&left, y).ok()?;
+        let left = x.iter().map(|x| 1.0 / (1.0 + ((x - middle) / scale).exp()));
+        let found = line(&left.collect::<Vec<f64>>(), y).ok()?;
         let made = Sigmoid {
             before: found.intercept + found.slope,
             after: found.intercept,
             middle,
             scale,
         };
-        let squares = x
-            .iter()
-            .zip(y)
-            .map(|(x, y)| (y - made.at(*x)).powi(2))
-            .sum();
-        Some((squares, made))
+        let squares = x.iter().zip(y).map(|(x, y)| (y - made.at(*x)).powi(2));
+        Some((squares.sum(), made))
     };
     let mut best: Option<(f64, Sigmoid)> = None;
     let look = |middle: f64, scale: f64, best: &mut Option<(f64, Sigmoid)>| {
@@ -79,11 +67,8 @@ pub fn sigmoid(x: &[f64], y: &[f64]) -> Result<Sigmoid, StatsError> {
     for i in 0..=80 {
         for j in 0..=30 {
             let middle = low - 0.5 * range + 2.0 * range * f64::from(i) / 80.0;
-            look(
-                middle,
-                0.005 * range * 200f64.powf(f64::from(j) / 30.0),
-                &mut best,
-            );
+            let scale = 0.005 * range * 200f64.powf(f64::from(j) / 30.0);
+            look(middle, scale, &mut best);
         }
     }
     let (mut across, mut times) = (range / 40.0, 1.2f64);
@@ -91,11 +76,8 @@ pub fn sigmoid(x: &[f64], y: &[f64]) -> Result<Sigmoid, StatsError> {
         let Some((_, at)) = best else { break };
         for i in -2..=2 {
             for j in -2..=2 {
-                look(
-                    at.middle + across * f64::from(i),
-                    at.scale * times.powi(j),
-                    &mut best,
-                );
+                let middle = at.middle + across * f64::from(i);
+                look(middle, at.scale * times.powi(j), &mut best);
             }
         }
         if best.is_some_and(|(_, now)| now == at) {

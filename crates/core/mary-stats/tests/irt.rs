@@ -6,7 +6,7 @@ use mary_stats::irt::dif::{EtsClass, likelihood_ratio, mantel_haenszel};
 use mary_stats::irt::fit::{item_fit, parallel_analysis, q3};
 use mary_stats::irt::{
     Estimator, Item, Kinds, Marginal, MarginalSettings, Rasch, Responses, Slopes, ability,
-    andersen, marginal, rasch,
+    marginal, rasch,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -92,13 +92,6 @@ fn rasch_difficulties_are_those_of_erm_psychotools_and_statsmodels() {
             fits.iter().map(|f| (f.outfit, f.infit)).unzip();
         assert!(furthest(&outfit, &numbers(&set["outfit"])) < 1e-3);
         assert!(furthest(&infit, &numbers(&set["infit"])) < 1e-3);
-        let groups: Vec<usize> = (0..thetas.len()).map(|p| p % 2).collect();
-        let (statistic, freedom, p) = andersen(&responses, &groups).unwrap();
-        let theirs = numbers(&set["andersen"]);
-        assert!(
-            furthest(&[statistic, freedom as f64, p], &theirs) < 1e-3,
-            "{statistic} {theirs:?}"
-        );
     }
 }
 
@@ -232,6 +225,8 @@ fn partial_credit_is_that_of_girth() {
         .iter()
         .zip(set["thresholds"].as_array().unwrap())
     {
+        // Where each score becomes as probable as the one below it.
+        let thresholds: Vec<f64> = item.intercepts.iter().map(|d| -d / item.slope).collect();
         // girth ends its iterations early, with all thresholds of an item 0.06 to 0.08 too high; their distances agree.
         let steps = |x: &[f64]| {
             x.windows(2)
@@ -239,7 +234,7 @@ fn partial_credit_is_that_of_girth() {
                 .collect::<Vec<_>>()
         };
         assert!(
-            furthest(&steps(&item.thresholds()), &steps(&numbers(theirs))) < 2e-2,
+            furthest(&steps(&thresholds), &steps(&numbers(theirs))) < 2e-2,
             "{theirs}"
         );
     }

@@ -2,8 +2,9 @@
 //! `cargo test -p mary-stats --release scale -- --ignored --nocapture` prints the tables of docs/history/scales.md.
 
 use mary_stats::irt::adaptive::standing;
+use mary_stats::irt::dif::{DifTest, ItemDif, likelihood_ratio, mantel_haenszel, separate};
 use mary_stats::irt::scale::{Calibration, Curve, Subjects, Wanted, calibrate};
-use mary_stats::irt::{Item, Responses};
+use mary_stats::irt::{Item, MarginalSettings, Responses, Slopes};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -68,6 +69,7 @@ const ONE: Wanted = Wanted {
     clustered: false,
     fewest_answers: 10,
     seed: 0,
+    dif: DifTest::Wald,
 };
 
 /// Share of intervals of items and of persons that hold the truth, and the mean error of difficulties of the items
@@ -141,7 +143,12 @@ fn coverage_of_all_sizes() {
 }
 
 /// False alarms (share of worlds with any; share of alike items) and power at 0.64 and 1 logits, focal group less able.
-fn differences((reference, focal): (usize, usize), items: usize, worlds: u64) -> [f64; 4] {
+fn differences(
+    test: DifTest,
+    (reference, focal): (usize, usize),
+    items: usize,
+    worlds: u64,
+) -> [f64; 4] {
     let (mut any, mut alarms, mut tested, mut small, mut large) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for seed in 0..worlds {
         let is_focal = |person: usize| person >= reference;
@@ -157,17 +164,23 @@ fn differences((reference, focal): (usize, usize), items: usize, worlds: u64) ->
             },
         );
         let second: Vec<bool> = (0..reference + focal).map(is_focal).collect();
-        let found = mary_stats::irt::dif::separate(&world.responses, &second).unwrap();
-        let differs = |item: &mary_stats::irt::dif::ItemDif| item.p_holm < 0.05;
-        let wrong = found
-            .items
-            .iter()
-            .filter(|i| i.item > 1 && differs(i))
-            .count();
+        let found = match test {
+            DifTest::Wald => separate(&world.responses, &second).unwrap().items,
+            DifTest::MantelHaenszel => mantel_haenszel(&world.responses, &second).unwrap(),
+            DifTest::LikelihoodRatio => {
+                let settings = MarginalSettings {
+                    tolerance: 1e-4,
+                    ..MarginalSettings::new(Slopes::Common)
+                };
+                likelihood_ratio(&world.responses, &second, &settings).unwrap()
+            }
+        };
+        let differs = |item: &ItemDif| item.p_holm < 0.05;
+        let wrong = found.iter().filter(|i| i.item > 1 && differs(i)).count();
         any += f64::from(u8::from(wrong > 0));
         alarms += wrong as f64;
-        tested += found.items.len() as f64 - 2.0;
-        let hit = |at: usize| found.items.iter().any(|i| i.item == at && differs(i));
+        tested += found.len() as f64 - 2.0;
+        let hit = |at: usize| found.iter().any(|i| i.item == at && differs(i));
         small += f64::from(u8::from(hit(0)));
         large += f64::from(u8::from(hit(1)));
     }
@@ -187,10 +200,18 @@ fn differences_of_all_sizes() {
         ((1000, 1000), 30),
         ((60, 60), 300),
     ] {
-        let [any, alarms, small, large] = differences(sizes, items, 100);
-        println!(
-            "{sizes:?} {items} items: any false alarm {any:.2}, of items {alarms:.4}; found 0.64: {small:.2}, 1.0: {large:.2}"
-        );
+        let tests = [
+            (DifTest::Wald, 100),
+            (DifTest::MantelHaenszel, 100),
+            (DifTest::LikelihoodRatio, 40),
+        ];
+        for (test, worlds) in tests {
+            let [any, alarms, small, large] = differences(test, sizes, items, worlds);
+            println!(
+                "{} {sizes:?} {items} items: any false alarm {any:.2}, of items {alarms:.4}; found 0.64: {small:.2}, 1.0: {large:.2}",
+                test.name()
+            );
+        }
     }
 }
 
@@ -200,7 +221,7 @@ fn intervals_hold_and_alike_items_are_not_called_different() {
     assert!((0.91..0.985).contains(&items), "{items}");
     assert!((0.92..0.98).contains(&persons), "{persons}");
     assert!(bias.abs() < 0.1, "{bias}");
-    let [any, _, _, large] = differences((150, 150), 20, 20);
+    let [any, _, _, large] = differences(DifTest::Wald, (150, 150), 20, 20);
     assert!(any <= 0.1 && large > 0.5, "{any} {large}");
 }
 

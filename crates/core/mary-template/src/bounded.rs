@@ -319,11 +319,8 @@ pub fn bounded(source: &str, bounds: Bounds, steps: u64) -> Result<Checked, Stri
         let end = tag_end(tag);
         let (tag, after) = tag.split_at(end);
         rest = after;
-        let word = tag
-            .trim_start_matches(['{', '%', '-', '+'])
-            .split_whitespace()
-            .next()
-            .unwrap_or_default();
+        let inside = tag.trim_start_matches(['{', '%', '-', '+']);
+        let word = inside.split_whitespace().next().unwrap_or_default();
         match word.trim_end_matches(['-', '+', '%', '}']) {
             "raw" if tag.starts_with("{%") => raw = true,
             "endraw" => raw = false,
@@ -436,9 +433,8 @@ fn checked(tag: &str, products: &mut usize, bounds: Bounds) -> Result<String, St
             && let Some(end) = bracket_end(tag, at)
         {
             // `[a, b][i]` looks into a value, and a filter before the second bracket would be none.
-            let looked_into = tag
-                .get(end..inner)
-                .is_some_and(|t| t.trim_start().starts_with(['[', '.', '(']));
+            let after = tag.get(end..inner).unwrap_or_default().trim_start();
+            let looked_into = after.starts_with(['[', '.', '(']);
             if looked_into {
                 out.push('(');
             }
@@ -537,10 +533,8 @@ fn operand_end(tag: &str, from: usize) -> Option<usize> {
 /// Whether what stands before an operator is a value, so that the operator has two sides.
 fn ends_operand(before: &str) -> bool {
     let before = before.trim_end();
-    let word = before
-        .rsplit(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .next()
-        .unwrap_or_default();
+    let mut words = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let word = words.next().unwrap_or_default();
     let keyword = matches!(
         word,
         "in" | "and" | "or" | "not" | "if" | "elif" | "else" | "is" | "set" | "for" | "with"

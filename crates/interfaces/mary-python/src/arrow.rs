@@ -116,20 +116,27 @@ fn schema_of(table: &Table) -> ArrowSchema {
     schema_node(c"+s", "", 0, children.collect())
 }
 
-unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: the consumer calls this once on a struct that `schema_node` filled; children that were moved
-    // away have lost their release function, and are only freed as memory.
-    unsafe {
-        let parts = Box::from_raw((*schema).private_data.cast::<SchemaParts>());
-        for &child in &parts.children {
-            let mut child = Box::from_raw(child);
-            if let Some(release) = child.release {
-                release(&raw mut *child);
+macro_rules! releasing {
+    ($name:ident, $node:ty, $parts:ty) => {
+        unsafe extern "C" fn $name(node: *mut $node) {
+            // SAFETY: the consumer calls this once on a struct that we filled; children that were moved
+            // away have lost their release function, and are only freed as memory.
+            unsafe {
+                let parts = Box::from_raw((*node).private_data.cast::<$parts>());
+                for &child in &parts.children {
+                    let mut child = Box::from_raw(child);
+                    if let Some(release) = child.release {
+                        release(&raw mut *child);
+                    }
+                }
+                (*node).release = None;
             }
         }
-        (*schema).release = None;
-    }
+    };
 }
+
+releasing!(release_schema, ArrowSchema, SchemaParts);
+releasing!(release_array, ArrowArray, ArrayParts);
 
 fn array_node(
     table: &Arc<Table>,
@@ -173,20 +180,6 @@ fn array_of(table: &Arc<Table>) -> ArrowArray {
     array_node(table, (table.rows(), 0), vec![null()], children.collect())
 }
 
-unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: as for schemas.
-    unsafe {
-        let parts = Box::from_raw((*array).private_data.cast::<ArrayParts>());
-        for &child in &parts.children {
-            let mut child = Box::from_raw(child);
-            if let Some(release) = child.release {
-                release(&raw mut *child);
-            }
-        }
-        (*array).release = None;
-    }
-}
-
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
     // SAFETY: `stream` is one of ours and alive; `out` is room for a schema.
     unsafe {
@@ -200,21 +193,9 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
     // SAFETY: as above; a struct without a release function says that there is no more.
     unsafe {
         let state = &mut *(*stream).private_data.cast::<StreamState>();
-        if state.sent {
-            out.write(ArrowArray {
-                length: 0,
-                null_count: 0,
-                offset: 0,
-                n_buffers: 0,
-                n_children: 0,
-                buffers: null_mut(),
-                children: null_mut(),
-                dictionary: null_mut(),
-                release: None,
-                private_data: null_mut(),
-            });
+        if std::mem::replace(&mut state.sent, true) {
+            out.write_bytes(0, 1);
         } else {
-            state.sent = true;
             out.write(array_of(&state.table));
         }
     }

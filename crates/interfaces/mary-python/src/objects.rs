@@ -253,6 +253,10 @@ impl Provider for AlreadyOpen {
         self.usual.fits_beside(model, settings)
     }
 
+    fn outlook(&self, model: &ModelRef, settings: &ModelSettings) -> Option<String> {
+        self.usual.outlook(model, settings)
+    }
+
     fn starts_programs(&self) -> bool {
         self.usual.starts_programs()
     }

@@ -76,10 +76,12 @@ fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
         ));
     }
     if known < all.len() {
-        sentences.push(format!(
-            "{} without a chance level",
-            counted(all.len() - known, "task")
-        ));
+        let unknown = counted(all.len() - known, "task");
+        let who = match known {
+            0 => format!("{}: ", who.label),
+            _ => String::new(),
+        };
+        sentences.push(format!("{who}{unknown} without a chance level"));
     }
     sentences.extend(troubles(&all));
     Some(sentences.join("; ") + ".")

@@ -22,12 +22,7 @@ fn sample(model: &str, item: usize, clustered: bool, score: f64) -> Sample {
     let mut of = Item::new(&id, Target::Text(String::new()), vec![]).tagged("subtask", part);
     of.cluster = clustered.then(|| format!("q{}", item / 2));
     Sample {
-        id: SampleId {
-            model: model.into(),
-            task: "t".into(),
-            item: id,
-            trial: 0,
-        },
+        id: SampleId::new(model, "t", id, 0),
         item: of,
         exchanges: vec![],
         judgement: Judgement::scored(score).measured("exact", 1.0 - score),

@@ -131,6 +131,32 @@ fn only_corrected_verdicts_are_told_as_found() {
     assert!(without < 3 && marks > 1, "{without} {marks}");
 }
 
+/// The tasks counted as solved or not and those without a chance level are all tasks of the site.
+#[test]
+fn tasks_without_a_chance_level_are_named() {
+    let told = |change: fn(&mut RunSummary)| {
+        let folder = tempfile::tempdir().unwrap();
+        written(folder.path(), change);
+        let page = read(folder.path(), "index.html");
+        let judged = page.split(" tasks with a chance level").next().unwrap();
+        let judged = judged.rsplit(' ').next().unwrap().parse().unwrap();
+        let named = page.split("Without a chance level").nth(1).unwrap_or("");
+        let named = named.split("</li>").next().unwrap().matches("<a href");
+        assert!(page.contains("models on 6 tasks"), "{page}");
+        (judged, named.count())
+    };
+    let (judged, named): (usize, usize) = told(|_| {});
+    assert_eq!(judged + named, 6);
+    let fewer = told(|run| {
+        let known = run.rows.iter().find(|row| row.chance.is_some());
+        let of = known.unwrap().task.clone();
+        for row in run.rows.iter_mut().filter(|row| row.task == of) {
+            row.chance = None;
+        }
+    });
+    assert_eq!(fewer, (judged - 1, named + 1));
+}
+
 #[test]
 fn the_site_is_read_from_disk_wide_and_narrow() {
     let Some(mut browser) = chromium::start() else {

@@ -1,27 +1,15 @@
-//! A chapter that no report of ours has, as a contributor would add it: one type, and one line in the list
+//! A chapter that no report of ours has, as a contributor would add it: one function, and one line in the list
 //! of whoever writes the report.
 
-use mary_contract::{Cell, Exhibits, RunSummary, Table};
-use mary_report::html::{self, Chapter, Contents, ReportOptions};
+use mary_contract::{Cell, Exhibits, Table};
+use mary_report::html::{self, Chapter, ReportOptions};
 use mary_stats::StatsError;
 
 use crate::fixture;
 
 /// How many samples each model was asked.
-struct Effort;
-
-impl Chapter for Effort {
-    type Error = StatsError;
-
-    fn id(&self) -> &str {
-        "effort"
-    }
-
-    fn title(&self) -> &str {
-        "Effort & patience"
-    }
-
-    fn build(&self, runs: &[RunSummary]) -> Result<Option<Contents>, StatsError> {
+fn effort() -> Chapter<'static, StatsError> {
+    Chapter::new("effort", "Effort & patience", |runs| {
         let rows = runs.iter().flat_map(|run| &run.rows);
         let rows = rows.map(|row| vec![row.model.clone().into(), Cell::count(row.samples)]);
         let table = Table {
@@ -32,17 +20,14 @@ impl Chapter for Effort {
         };
         let table = table.with_rows(rows).if_measured();
         Ok(table.map(|table| Exhibits::default().with_tables([Some(table)]).into()))
-    }
+    })
 }
 
 #[test]
-fn a_chapter_is_one_type_and_one_line() {
+fn a_chapter_is_one_function_and_one_line() {
     let bench = fixture::bench(&["hf/lab/a", "hf/lab/b"], 12);
-    let chapters: [Box<dyn Chapter<Error = StatsError>>; 2] = [
-        Box::new(Effort),
-        // What an earlier chapter shows does not stand twice.
-        Box::new(Effort),
-    ];
+    // What an earlier chapter shows does not stand twice.
+    let chapters = [effort(), effort()];
     let runs = [bench.run.clone()];
     let built = html::build(&chapters, &runs).unwrap();
     assert_eq!(built[0].contents.exhibits.tables.len(), 1);

@@ -95,10 +95,7 @@ fn at_the_floor(models: &[&str]) -> fixture::Bench {
     row.chance = Some(0.0);
     row.score = Some(estimate(0.474, 0.11));
     row.measures = [(FLOOR, 0.471), (OVER_FLOOR, 0.003)]
-        .map(|(name, value)| Measure {
-            name: name.into(),
-            estimate: estimate(value, 0.1),
-        })
+        .map(|(name, value)| Measure::new(name, estimate(value, 0.1)))
         .into();
     bench
 }

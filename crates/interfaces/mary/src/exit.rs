@@ -10,25 +10,24 @@ use mary_train::TrainError;
 
 use crate::terminal;
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// Everything asked for was done.
-    Done,
+    Done = 0,
     /// Done, but some items failed or some check did not pass.
-    Incomplete,
+    Incomplete = 1,
     /// The question makes no sense: unknown name, wrong value.
-    Usage,
+    Usage = 2,
     /// Model and task do not fit; nothing was loaded or asked.
-    Refused,
+    Refused = 3,
     /// A dataset, model or run is missing or damaged.
-    Missing,
+    Missing = 4,
     /// Stopped in a state from which the same command continues (budget, full disk, overload).
-    Stopped,
+    Stopped = 5,
     /// Stopped by the user.
-    Interrupted,
+    Interrupted = 130,
     /// A bug in Mary.
-    Internal,
+    Internal = 70,
 }
 
 impl Status {
@@ -41,30 +40,17 @@ impl Status {
     }
 
     pub fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Incomplete => 1,
-            Self::Usage => 2,
-            Self::Refused => 3,
-            Self::Missing => 4,
-            Self::Stopped => 5,
-            Self::Internal => 70,
-            Self::Interrupted => 130,
-        }
+        self as u8
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct UsageError {
-    message: String,
-}
+#[error("{0}")]
+pub struct UsageError(String);
 
 impl UsageError {
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-        }
+        Self(message.into())
     }
 }
 

@@ -1,8 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first stops after what is in flight, the second at once.
 
-use std::sync::Arc;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;

@@ -19,11 +19,10 @@ use serde::Deserialize;
 
 use crate::cli::PlaceArgs;
 use crate::command::Command as _;
-use crate::commands;
 use crate::exit::{UsageError, usage_error};
 use crate::settings::Place;
 use crate::words::whole_paths;
-use crate::{laboratory, own, specification};
+use crate::{commands, laboratory, own, specification};
 
 pub use crate::commands::compare::CompareOptions;
 pub use crate::commands::scale::ScaleArgs;
@@ -169,9 +168,12 @@ pub fn scale(places: &Places, mut asked: ScaleArgs) -> anyhow::Result<PathBuf> {
     Ok(asked.make(&place)?.1)
 }
 
-/// The summary of a stored run.
 pub fn summary(registry: &Registry, run: &Path) -> anyhow::Result<RunSummary> {
     Ok(mary_lab::load_summary(registry, &RunFolder::open(run)?)?)
+}
+
+pub fn summaries(registry: &Registry, runs: &[PathBuf]) -> anyhow::Result<Vec<RunSummary>> {
+    runs.iter().map(|run| summary(registry, run)).collect()
 }
 
 /// The models of these runs with each other, item by item.
@@ -183,10 +185,9 @@ pub fn compare(
     commands::compare::compared(registry, runs, wanted)
 }
 
-/// Writes the report of some runs.
 pub fn report(registry: &Registry, runs: &[PathBuf], out: &Path) -> anyhow::Result<()> {
     let options = ReportOptions::default();
-    commands::chapters::write_with(registry, runs, Vec::new(), out, &options)
+    commands::chapters::write_with(registry, runs, &[], out, &options)
 }
 
 /// Tables and figures of the families of these runs, and of how a model grew where they are checkpoints.
@@ -195,22 +196,18 @@ pub fn exhibits(
     runs: &[PathBuf],
     development: bool,
 ) -> anyhow::Result<Exhibits> {
-    let summaries = runs.iter().map(|run| summary(registry, run));
-    let summaries = summaries.collect::<anyhow::Result<Vec<_>>>()?;
+    let summaries = summaries(registry, runs)?;
     if development {
         return Ok(commands::development::exhibits(registry, &summaries));
     }
     let mut all = Exhibits::default();
     for chapter in commands::chapters::family_chapters(registry, &summaries)? {
         let shown = chapter.contents.exhibits;
-        all.tables.extend(shown.tables);
-        all.figures.extend(shown.figures);
-        all.pictures.extend(shown.pictures);
+        all.append(shown);
     }
     Ok(all)
 }
 
-/// The folder of the run that this error stopped.
 pub fn stopped_run(error: &anyhow::Error) -> Option<&Path> {
     error.chain().find_map(|cause| match cause.downcast_ref()? {
         RunError::Stopped { folder, .. } => Some(folder.as_path()),

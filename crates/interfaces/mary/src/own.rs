@@ -20,7 +20,7 @@ fn read<T>(place: &mut Place, what: impl FnOnce(&mut TaskFiles<'_>) -> T) -> T {
     };
     let read = what(&mut files);
     for note in &files.notes {
-        tell(&format!("note: {note}"));
+        tell!("note: {note}");
     }
     read
 }

@@ -138,7 +138,6 @@ fn checkpoint(place: &Place, wanted: &str) -> anyhow::Result<Found> {
     Ok(Found::Checkpoint(runs))
 }
 
-/// The folder of one run.
 pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
     let found = look_up(place, wanted)?;
     match (found.runs().as_slice(), &found) {
@@ -227,6 +226,14 @@ pub fn named(mut folders: Vec<PathBuf>, wanted: &str) -> Vec<PathBuf> {
     }
 }
 
+/// The first of `NAME-1`, `NAME-2` and so on that is not there yet.
+pub fn next(root: &Path, name: &str) -> PathBuf {
+    let mut numbered = (1..).map(|n: usize| root.join(format!("{name}-{n}")));
+    numbered
+        .find(|p| !p.exists())
+        .unwrap_or_else(|| root.join(name))
+}
+
 pub fn all(root: &Path) -> Vec<PathBuf> {
     within(root, is_run)
 }
@@ -245,8 +252,12 @@ fn within(root: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
 
 fn newest(root: &Path) -> anyhow::Result<PathBuf> {
     all(root).pop().ok_or_else(|| {
+        let hint = match sweeps(root).pop() {
+            Some(sweep) => format!("name the sweep: {}", sweep.display()),
+            None => "`mary run` makes one".to_owned(),
+        };
         MissingError(format!(
-            "there is no run below {} yet\nhint: `mary run` makes one",
+            "there is no run below {} yet\nhint: {hint}",
             root.display()
         ))
         .into()

@@ -5,19 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use mary_contract::Registry;
 use mary_fetch::datasets::LocalData;
-use serde::Deserialize;
 
 use crate::cli::PlaceArgs;
-
-/// The places in `mary.toml` in the working folder; what else may stand there is the reader of options'
-/// ([`crate::cli::defaults`]).
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct File {
-    output_path: Option<PathBuf>,
-    data_dir: Option<PathBuf>,
-    cache_dir: Option<PathBuf>,
-}
 
 #[derive(Debug, Clone)]
 pub struct Place {
@@ -32,7 +21,8 @@ pub struct Place {
 impl Place {
     /// Resolves arguments and `mary.toml`; `registry` is what there is to be run.
     pub fn resolve(args: &PlaceArgs, registry: Registry) -> anyhow::Result<Self> {
-        let file: File = parsed(Path::new("mary.toml"))?;
+        // What else may stand there is the reader of options' (`cli::defaults`).
+        let file: PlaceArgs = parsed(Path::new("mary.toml"))?;
         let usual = || {
             directories::ProjectDirs::from("", "", "mary").map_or_else(
                 || PathBuf::from(".mary-cache"),

@@ -27,23 +27,19 @@ pub fn tell_left_out(spec: &RunSpec, left: &[mary_lab::LeftOut]) {
     if left.is_empty() {
         return;
     }
-    tell(&format!(
+    tell!(
         "left out, {} of {} (--strict refuses instead):",
         left.len(),
         mary_platform::counted(left.len() + spec.tasks.len(), "task")
-    ));
+    );
     for one in left {
-        tell(&format!("  {one}"));
+        tell!("  {one}");
     }
 }
 
-/// What the arguments of an instrument ask for: these tasks of these models, once.
-pub fn of_models(
-    lab: &Laboratory,
-    args: &ModelArgs,
-    tasks: Vec<TaskChoice>,
-) -> anyhow::Result<RunSpec> {
-    let options = RunOptions {
+/// The models that the arguments name, and how they are opened and asked.
+pub fn models(args: &ModelArgs) -> anyhow::Result<RunOptions> {
+    Ok(RunOptions {
         models: args.model.clone(),
         device: Some(args.device.clone()),
         dtype: args.dtype.clone(),
@@ -54,6 +50,14 @@ pub fn of_models(
         budget: args.budget,
         no_cache: args.no_cache,
         ..RunOptions::default()
-    };
-    Ok(options.specify_tasks(lab, tasks)?)
+    })
+}
+
+/// What the arguments of an instrument ask for: these tasks of these models, once.
+pub fn of_models(
+    lab: &Laboratory,
+    args: &ModelArgs,
+    tasks: Vec<TaskChoice>,
+) -> anyhow::Result<RunSpec> {
+    Ok(models(args)?.specify_tasks(lab, tasks)?)
 }

@@ -39,8 +39,8 @@ impl Stored {
     /// Its task, from the file where it lay.
     pub fn task(&self) -> anyhow::Result<Arc<dyn Task>> {
         let file = match self {
-            Self::Score(args) => &args.file,
-            Self::Observe(args) => &args.file,
+            Self::Score(args) => &args.texts.file,
+            Self::Observe(args) => &args.texts.file,
         };
         if !file.exists() {
             return missing_error(format!(
@@ -64,11 +64,9 @@ impl Stored {
         };
         if !printed {
             let command = run.folder().manifest().command.join(" ");
-            tell(&format!(
-                "hint:   `mary {command}` writes its files, and asks nothing again"
-            ));
+            tell!("hint:   `mary {command}` writes its files, and asks nothing again");
         }
-        tell(&format!("run:    {}", run.path().display()));
+        tell!("run:    {}", run.path().display());
         Ok(status)
     }
 }

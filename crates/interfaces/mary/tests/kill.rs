@@ -8,6 +8,19 @@ use std::time::{Duration, Instant};
 
 const KILLS: usize = 50;
 
+/// The same where blocks of weights are fetched for every window of texts.
+fn fetching(home: &Path) -> Command {
+    let tiny = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../models/mary-local/tests/golden/llama")
+        .canonicalize()
+        .unwrap();
+    let mut command = mary(home);
+    command
+        .args(["-m", &format!("hf/{}", tiny.display())])
+        .args(["--model-arg", "held=1"]);
+    command
+}
+
 fn mary(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mary"));
     // Small windows keep many moments at which a kill can fall.
@@ -69,6 +82,15 @@ fn ends_within(child: &mut Child, moment: Duration) -> bool {
 
 #[test]
 fn fifty_kills_change_nothing() {
+    killed(mary, KILLS);
+}
+
+#[test]
+fn kills_change_nothing_of_a_model_whose_blocks_are_fetched() {
+    killed(fetching, 8);
+}
+
+fn killed(mary: fn(&Path) -> Command, wanted: usize) {
     let calm = tempfile::tempdir().unwrap();
     let start = Instant::now();
     assert!(mary(calm.path()).status().unwrap().success());
@@ -77,7 +99,7 @@ fn fifty_kills_change_nothing() {
     let wild = tempfile::tempdir().unwrap();
     let mut kills = 0;
     let mut moment = 17u64;
-    while kills < KILLS {
+    while kills < wanted {
         // A walk over moments from the first instant to the length of an undisturbed run.
         moment = (moment * 7_919 + 104_729) % 1_000_003;
         let share = (moment as f64 / 1_000_003.0).powi(3);

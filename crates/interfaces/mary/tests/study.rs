@@ -104,8 +104,8 @@ fn a_study_from_beginning_to_end() {
     let page = home.join("runs").join(people).join("report.html");
     let page = std::fs::read_to_string(page).unwrap();
     for shown in [
-        "Learning over the trials",
-        "Times over the trials",
+        "Learning across trials",
+        "Times across trials",
         "Each person",
         "alpha",
     ] {
@@ -330,11 +330,11 @@ fn closing_asks_while_people_take_part() {
     assert!(said.contains("1 person may finish"), "{said}");
     let Said { out, err, .. } = mary(home, &["study", "status", "sums"]);
     assert!(
-        out.contains("new people are let in            false"),
+        out.contains("new people are admitted          false"),
         "{out}"
     );
     assert!(
-        err.contains("nobody new is let in; 1 person may finish"),
+        err.contains("nobody new is admitted; 1 person may finish"),
         "{err}"
     );
     let page = asked(address, entry, None);
@@ -384,6 +384,57 @@ fn closing_asks_while_people_take_part() {
         err.contains("nobody has finished") && err.contains(unfinished),
         "{err}"
     );
+}
+
+/// A rehearsal is a copy of the study's folder: whichever is closed second must not replace the other's run, nor may
+/// a withdrawal from one of them.
+#[test]
+fn copies_of_a_study_do_not_replace_each_others_runs() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    sums(home);
+    let copied = std::process::Command::new("cp")
+        .args(["-r", "sums", "trial"])
+        .current_dir(home)
+        .status();
+    assert!(copied.unwrap().success());
+    std::fs::remove_dir_all(home.join("runs")).ok();
+    done(home, &["study", "simulate", "sums", "--people", "2"]);
+    done(home, &["study", "simulate", "trial", "--people", "1"]);
+    done(home, &["study", "close", "sums"]);
+    let run = || {
+        let folders = std::fs::read_dir(home.join("runs")).unwrap().flatten();
+        let mut own = folders.map(|e| e.path());
+        own.find(|p| p.to_string_lossy().contains("people-sums"))
+            .unwrap()
+    };
+    let log = || std::fs::read(run().join("samples.jsonl")).unwrap();
+    let before = log();
+    let Said { code, err, .. } = mary(home, &["study", "close", "trial"]);
+    assert_ne!(code, 0);
+    assert!(err.contains("another copy of this study"), "{err}");
+    assert_eq!(log(), before);
+    let Said { out, .. } = mary(home, &["study", "status", "trial"]);
+    assert!(
+        out.contains("closed                           false"),
+        "{out}"
+    );
+    // Closed into another place, it loses its only person there and nothing here.
+    done(
+        home,
+        &["study", "close", "trial", "--output-path", "elsewhere"],
+    );
+    std::fs::remove_dir_all(home.join("elsewhere")).unwrap();
+    std::fs::create_dir(home.join("elsewhere")).unwrap();
+    let there = home.join("elsewhere").join(run().file_name().unwrap());
+    std::fs::rename(run(), &there).unwrap();
+    done(home, &["study", "simulate", "trial", "--people", "0"]);
+    let rows = mary(home, &["study", "export", "trial"]);
+    assert_eq!(rows.code, 0, "{}", rows.err);
+    let rows = std::fs::read_to_string(home.join("trial/export/jspsych.csv")).unwrap();
+    let who = rows.lines().nth(1).unwrap().split(',').next().unwrap();
+    done(home, &["study", "withdraw", "trial", who]);
+    assert!(!there.exists() || std::fs::read(there.join("samples.jsonl")).unwrap() == before);
 }
 
 /// Nobody took part: closing is no error, and who serves it afterwards hears that it is closed.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use mary_contract::ModelRef;
 use serde_json::Value;
 
 use crate::program::program;
@@ -27,7 +28,10 @@ fn checkpoint(folder: &Path, weights: &[u8]) {
 }
 
 pub(crate) fn weights(step: u64) -> Vec<u8> {
-    std::fs::read(assets().join(format!("step{step}.safetensors"))).unwrap()
+    let model: ModelRef = format!("builtin/nano@step{step}").parse().unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let folder = mary_lab::builtin::write_folder(&model, root.path()).unwrap();
+    std::fs::read(folder.join("model.safetensors")).unwrap()
 }
 
 /// Weights of the same shapes and sizes that belong to no checkpoint of this training: every number is

@@ -26,6 +26,7 @@ library! {
         set_current = "cuCtxSetCurrent"(Handle);
         stream = "cuStreamCreate"(*mut Handle, u32);
         synchronize = "cuStreamSynchronize"(Handle);
+        wait_for = "cuStreamWaitEvent"(Handle, Handle, u32);
         stream_destroy = "cuStreamDestroy_v2"(Handle);
         alloc = "cuMemAlloc_v2"(*mut u64, usize);
         free = "cuMemFree_v2"(u64);
@@ -35,6 +36,7 @@ library! {
         to_device = "cuMemcpyHtoDAsync_v2"(u64, *const c_void, usize, Handle);
         to_host = "cuMemcpyDtoHAsync_v2"(*mut c_void, u64, usize, Handle);
         on_device = "cuMemcpyDtoDAsync_v2"(u64, u64, usize, Handle);
+        to_another = "cuMemcpyPeerAsync"(u64, Handle, u64, Handle, usize, Handle);
         fill = "cuMemsetD8Async"(u64, u8, usize, Handle);
         module = "cuModuleLoadData"(*mut Handle, *const c_void);
         module_unload = "cuModuleUnload"(Handle);
@@ -56,6 +58,7 @@ library! {
 }
 
 const NON_BLOCKING: u32 = 1;
+pub(crate) const NO_TIMING: u32 = 2;
 const MAX_SHARED_MEMORY_OPTIN: i32 = 97;
 const MULTIPROCESSORS: i32 = 16;
 const CAPABILITY_MAJOR: i32 = 75;
@@ -237,6 +240,42 @@ impl Device {
         // SAFETY: both places belong to memory the caller holds.
         let code = unsafe { (self.api.on_device)(to, from, bytes, self.stream.0) };
         self.check(code, "copying on the GPU")
+    }
+
+    /// Copies to memory of another GPU, or to another's of the same, without waiting: after what this one was asked for,
+    /// and before what either is asked for next.
+    pub fn hand_over(
+        &self,
+        from: u64,
+        other: &Self,
+        to: u64,
+        bytes: usize,
+    ) -> Result<(), ModelError> {
+        self.comes_before(other)?;
+        let (here, there, stream) = (self.context.0, other.context.0, other.stream.0);
+        // SAFETY: both places belong to memory the caller holds.
+        let code = unsafe { (other.api.to_another)(to, there, from, here, bytes, stream) };
+        other.check(code, "copying to another GPU")?;
+        other.comes_before(self)
+    }
+
+    /// What the other is asked for from now on waits for what this one was asked for.
+    fn comes_before(&self, other: &Self) -> Result<(), ModelError> {
+        self.enter()?;
+        let mut event = std::ptr::null_mut();
+        // SAFETY: a place to write to; an event that is given back is kept by the driver until it has passed.
+        unsafe {
+            let code = (self.api.event)(&mut event, NO_TIMING);
+            self.check(code, "making an event")?;
+            let code = (self.api.event_record)(event, self.stream.0);
+            let recorded = self.check(code, "marking an event").and(other.enter());
+            let waits = recorded.and_then(|()| {
+                let code = (other.api.wait_for)(other.stream.0, event, 0);
+                other.check(code, "waiting for another GPU")
+            });
+            (self.api.event_destroy)(event);
+            waits
+        }
     }
 
     pub fn zero(&self, at: u64, bytes: usize) -> Result<(), ModelError> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::ModelError;
 
-use crate::device::{Device, OUT_OF_MEMORY, Raw};
+use crate::device::{Device, NO_TIMING, OUT_OF_MEMORY, Raw};
 
 pub struct Memory {
     device: Arc<Device>,
@@ -65,7 +65,6 @@ impl Pinned {
     pub(crate) fn new(device: &Arc<Device>, bytes: usize) -> Result<Self, ModelError> {
         device.enter()?;
         let (mut host, mut event) = (std::ptr::null_mut(), std::ptr::null_mut());
-        const NO_TIMING: u32 = 2;
         // SAFETY: places to write to.
         unsafe {
             let code = (device.api.host_alloc)(&mut host, bytes, 0);
@@ -83,7 +82,6 @@ impl Pinned {
         })
     }
 
-    /// The bytes on this side.
     pub(crate) fn host(&mut self) -> *mut u8 {
         self.host.0.cast()
     }

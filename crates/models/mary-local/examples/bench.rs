@@ -25,6 +25,7 @@ use mary_contract::{
     Sampling, Score, Start, Ticket, Usage, Vector, WorkQueue,
 };
 use mary_local::LocalModel;
+use mary_local::config::Architecture;
 use mary_local::kernels::Backend;
 use mary_local::kernels::cpu::Cpu;
 use mary_local::kernels::{Extent, WantedToken, Weights};
@@ -130,6 +131,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (usage, mut answers) = done.unwrap_or_default();
     answers.sort_by_key(|(ticket, _)| *ticket);
     let architecture = model.architecture();
+    let head = (architecture.vocab * architecture.embedding.width) as u64;
     let line = json!({
         "load_s": load,
         "seconds": seconds,
@@ -139,11 +141,33 @@ fn main() -> Result<(), Box<dyn Error>> {
         "completion_tokens": usage.completion_tokens,
         "peak_bytes": peak,
         "gflops": floor,
-        "flops_per_token": 2 * (architecture.block_parameters() + architecture.head_parameters()),
+        "flops_per_token": 2 * (block_parameters(architecture) + head),
         "answers": answers.into_iter().map(|(_, v)| v).collect::<Vec<_>>(),
     });
     writeln!(std::io::stdout(), "{line}")?;
     Ok(())
+}
+
+/// Weights inside the blocks: what every token is multiplied with.
+fn block_parameters(of: &Architecture) -> u64 {
+    let up = if of.mlp.gated { 3 } else { 2 };
+    let attention = of.hidden * (2 * of.q_width() + 2 * of.kv_width());
+    let attending = of.attending(of.layers);
+    let carrying = of
+        .recurrence
+        .map_or(0, |r| of.hidden * (r.projected() + r.inner));
+    let across = if of.source.is_some() { 2 } else { 1 };
+    let mixers = attending * attention * across + (of.layers - attending) * carrying;
+    let sparse = of.kinds.iter().filter(|k| k.sparse).count();
+    let dense = of.layers - sparse.min(of.layers);
+    let taken = of.experts.map_or(0, |e| {
+        e.count + 3 * (e.chosen * e.intermediate + e.shared.unwrap_or(0))
+    });
+    let mlps = match of.names.down {
+        "" => 0,
+        _ => dense * up * of.intermediate + sparse * taken,
+    };
+    (mixers + of.hidden * mlps) as u64
 }
 
 type Done = (Usage, Vec<(u64, Value)>);

@@ -35,7 +35,11 @@ pub(crate) fn describe(
         && architecture.attention.relative.is_none();
     let mut card = ModelCard::new(model, can);
     card.architecture = Some(architecture.family.to_owned());
-    card.layers = Some(architecture.layers);
+    let observed = architecture
+        .source
+        .as_ref()
+        .map(|source| source.encoder.layers);
+    card.layers = Some(observed.unwrap_or(architecture.layers));
     card.context_length = Some(architecture.context);
     if let Err(error) = seeing {
         card.remarks
@@ -43,11 +47,7 @@ pub(crate) fn describe(
     }
     let (parameters, stored) = numbers(checkpoint);
     card.parameters = Some(parameters);
-    let starts = match architecture.causal {
-        true => checkpoint.start_tokens(),
-        // Encoders read a text between their own two tokens, whatever is asked.
-        false => around(checkpoint.tokenizer()),
-    };
+    let starts = starts(checkpoint, architecture);
     let start = starts.words();
     card.starts = Some(starts);
     let dtype = match (options.precision, options.rounds_rows()) {
@@ -82,6 +82,9 @@ pub(crate) fn describe(
         }
         card.conventions.insert("scoring".to_owned(), about);
     }
+    if architecture.source.is_some() {
+        answering(&mut card.conventions);
+    }
     if let Some(seed) = options.untrained {
         let said = format!("untrained twin: every matrix shuffled (seed {seed})");
         card.remarks.push(said);
@@ -102,6 +105,29 @@ pub(crate) fn describe(
         );
     }
     card
+}
+
+/// What stands before a text.
+fn starts(checkpoint: &Checkpoint, architecture: &Architecture) -> StartTokens {
+    match (&architecture.source, architecture.causal) {
+        (Some(source), _) => {
+            let piece = checkpoint.tokenizer().piece(source.start);
+            always(Some(NamedToken::new(piece, source.start, None)))
+        }
+        (None, true) => checkpoint.start_tokens(),
+        // Encoders read a text between their own two tokens, whatever is asked.
+        (None, false) => around(checkpoint.tokenizer()),
+    }
+}
+
+/// How an encoder-decoder scores.
+fn answering(conventions: &mut BTreeMap<String, String>) {
+    let about = "the continuation as the decoder's target, given the prefix as the encoder's source; each is \
+                 tokenised by itself, the source with the end that the tokenizer adds; without a prefix the source \
+                 is that end alone";
+    for (name, what) in [("scoring", about), ("beyond the context", "refused")] {
+        conventions.insert(name.to_owned(), what.to_owned());
+    }
 }
 
 /// How many numbers a checkpoint holds, and in which types its matrices are stored, the most frequent first.
@@ -127,7 +153,11 @@ fn around(tokenizer: &Tokenizer) -> StartTokens {
     let read = tokenizer.encode("a", true).unwrap_or_default();
     let special = read.special.first() == Some(&true);
     let first = read.ids.first().filter(|_| special);
-    let first = first.map(|&id| NamedToken::new(tokenizer.piece(id), id, None));
+    always(first.map(|&id| NamedToken::new(tokenizer.piece(id), id, None)))
+}
+
+/// The same token whatever is asked.
+fn always(first: Option<NamedToken>) -> StartTokens {
     StartTokens {
         model: first.clone(),
         harness: first.clone(),

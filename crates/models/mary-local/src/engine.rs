@@ -10,7 +10,9 @@ use mary_contract::ModelError;
 use crate::config::Architecture;
 use crate::errors::{internal, lock};
 use crate::kernels::{Backend, Draw, Look, Looked, WantedToken};
-use crate::transformer::{Batch, Script, Seen, Transformer, Traveller, Watch, Workspace};
+use crate::transformer::{
+    Batch, Following, Left, Script, Seen, Transformer, Traveller, Watch, Workspace,
+};
 use crate::vision::PictureRows;
 
 pub(crate) use prefixes::{Prefixes, alike};
@@ -78,71 +80,94 @@ pub trait Steps: Send {
 
 /// A transformer and the memory its passes lend one another.
 pub(crate) struct Placed<B: Backend> {
-    transformer: Transformer<B>,
-    work: Mutex<Vec<Workspace<B::Tensor>>>,
+    first: Transformer<B>,
+    /// The layers after the first one's, on other devices.
+    rest: Vec<Transformer<B>>,
+    work: Mutex<Vec<Works<B>>>,
     kept: Mutex<Option<(Rows<B>, Prefixes)>>,
 }
 
-/// A cache and how many rows it has.
+type Works<B> = Vec<Workspace<<B as Backend>::Tensor>>;
+
+/// The cache of each device, and how many rows each has.
 struct Rows<B: Backend> {
-    cache: B::Cache,
+    caches: Vec<B::Cache>,
     count: usize,
 }
 
 impl<B: Backend> Placed<B> {
-    pub(crate) fn new(transformer: Transformer<B>) -> Self {
+    pub(crate) fn new(first: Transformer<B>, rest: Vec<Transformer<B>>) -> Self {
         Self {
-            transformer,
+            first,
+            rest,
             work: Mutex::default(),
             kept: Mutex::default(),
         }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Transformer<B>> {
+        std::iter::once(&self.first).chain(&self.rest)
+    }
+
+    /// What has the last layers, and the head.
+    fn end(&self) -> &Transformer<B> {
+        self.rest.last().unwrap_or(&self.first)
+    }
+
+    fn check(&self) -> Result<(), ModelError> {
+        self.parts().try_for_each(|of| of.backend.check())
     }
 }
 
 impl<B: Backend> Engine for Placed<B> {
     fn architecture(&self) -> &Architecture {
-        &self.transformer.architecture
+        &self.first.architecture
     }
 
     fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
+        let new = || self.parts().map(|_| Workspace::default()).collect();
         let steps = Run {
             home: self,
-            work: lock(&self.work).pop().unwrap_or_default(),
+            works: lock(&self.work).pop().unwrap_or_else(new),
             rows: Some(Rows {
-                cache: self.transformer.cache(rows),
+                caches: self.parts().map(|of| of.cache(rows)).collect(),
                 count: rows,
             }),
             asked: VecDeque::new(),
             streams: VecDeque::new(),
         };
-        self.transformer.backend.check()?;
+        self.check()?;
         Ok(Box::new(steps))
     }
 
+    /// Of the device with the most: what fits there fits.
     fn cache_bytes_per_row(&self) -> usize {
-        self.transformer.cache_bytes_per_row()
+        let all = self.parts().map(Transformer::cache_bytes_per_row);
+        all.max().unwrap_or(0)
     }
 
     fn best_rows(&self) -> usize {
-        self.transformer.backend.best_rows()
+        self.first.backend.best_rows()
     }
 
     fn free_memory(&self) -> Option<u64> {
-        self.transformer.backend.free_memory()
+        let all = self.parts().map(|of| of.backend.free_memory());
+        all.min().flatten()
     }
 
+    /// Each device has a batch while those before it have the next ones.
     fn ahead(&self) -> usize {
-        self.transformer.backend.ahead()
+        self.first.backend.ahead() * (1 + self.rest.len())
     }
 
     fn fetches(&self) -> bool {
-        self.transformer.fetch.is_some()
+        self.first.fetch.is_some()
     }
 }
 
 struct Run<'a, B: Backend> {
     home: &'a Placed<B>,
-    work: Workspace<B::Tensor>,
+    works: Works<B>,
     /// Taken out when the session ends.
     rows: Option<Rows<B>>,
     asked: VecDeque<B::Pending>,
@@ -150,18 +175,48 @@ struct Run<'a, B: Backend> {
     streams: VecDeque<B::Tensor>,
 }
 
-impl<B: Backend> Run<'_, B> {
-    /// What a call gave, unless the device failed in it or before.
+/// A part of the model, what it works in, and the part before it with what that left.
+type Step<'s, B> = (
+    &'s Transformer<B>,
+    &'s mut Workspace<<B as Backend>::Tensor>,
+    Option<Left<'s, B>>,
+);
+
+impl<'a, B: Backend> Run<'a, B> {
+    /// What a call gave, unless a device failed in it or before.
     fn checked<T>(&self, value: T) -> Result<T, ModelError> {
-        self.home.transformer.backend.check().map(|()| value)
+        self.home.check().map(|()| value)
+    }
+
+    /// Goes through the parts in order.
+    fn through(
+        home: &Placed<B>,
+        works: &mut Works<B>,
+        mut step: impl FnMut(Step<'_, B>) -> Result<(), ModelError>,
+    ) -> Result<(), ModelError> {
+        let mut before = None;
+        for (of, work) in home.parts().zip(works) {
+            step((of, &mut *work, before))?;
+            before = Some((of, &*work));
+        }
+        Ok(())
+    }
+
+    /// What has the head, and what it works in.
+    fn end(&mut self) -> Result<(&'a Transformer<B>, &mut Workspace<B::Tensor>), ModelError> {
+        let work = self.works.last_mut().ok_or_else(ended)?;
+        Ok((self.home.end(), work))
     }
 }
 
 impl<B: Backend> Steps for Run<'_, B> {
-    fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError> {
-        let transformer = &self.home.transformer;
+    fn forward(&mut self, batch: &Batch, mut watch: Option<Watch<'_>>) -> Result<(), ModelError> {
         let rows = self.rows.as_mut().ok_or_else(ended)?;
-        transformer.forward(batch, &mut rows.cache, &mut self.work, watch)
+        let mut caches = rows.caches.iter_mut();
+        Self::through(self.home, &mut self.works, |(of, work, before)| {
+            let cache = caches.next().ok_or_else(ended)?;
+            of.forward(batch, before, cache, work, watch.as_mut())
+        })
     }
 
     fn travel(
@@ -170,8 +225,8 @@ impl<B: Backend> Steps for Run<'_, B> {
         cache_rows: usize,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<bool, ModelError> {
-        let transformer = &self.home.transformer;
-        let streams = transformer.travel(batches, cache_rows, &mut self.work, stop)?;
+        let (of, work) = self.end()?;
+        let streams = of.travel(batches, cache_rows, work, stop)?;
         let whole = streams.is_some();
         self.streams = streams.unwrap_or_default().into();
         Ok(whole)
@@ -179,18 +234,22 @@ impl<B: Backend> Steps for Run<'_, B> {
 
     fn arrive(&mut self, rows: usize) -> Result<(), ModelError> {
         let stream = self.streams.pop_front().ok_or_else(ended)?;
-        self.home.transformer.arrive(stream, rows, &mut self.work)
+        let (of, work) = self.end()?;
+        of.arrive(stream, rows, work)
     }
 
     fn follow(&mut self, script: &Script) -> Result<Seen, ModelError> {
-        let transformer = &self.home.transformer;
-        transformer.forward_changed(script, &mut self.work)
+        let following = Following::new(script);
+        Self::through(self.home, &mut self.works, |(of, work, before)| {
+            of.forward_changed(&following, before, work)
+        })?;
+        Ok(following.seen())
     }
 
     fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<(), ModelError> {
-        let of = &self.home.transformer;
-        let (head, cap) = of.gather(&mut self.work, rows)?;
-        let (x, b) = (&self.work.normed, &of.backend);
+        let (of, work) = self.end()?;
+        let (head, cap) = of.gather(work, rows)?;
+        let (x, b) = (&work.normed, &of.backend);
         let pending = b.log_probs(x, rows.len(), head, cap, wanted);
         let pending = self.checked(pending)?;
         self.asked.push_back(pending);
@@ -201,7 +260,7 @@ impl<B: Backend> Steps for Run<'_, B> {
         let Some(pending) = self.asked.pop_front() else {
             return Ok(vec![]);
         };
-        let values = self.home.transformer.backend.collect(pending);
+        let values = self.home.end().backend.collect(pending);
         self.checked(values)
     }
 
@@ -211,21 +270,21 @@ impl<B: Backend> Steps for Run<'_, B> {
         wanted: &[WantedToken],
         look: Look<'_>,
     ) -> Result<Option<Looked>, ModelError> {
-        let of = &self.home.transformer;
+        let (of, work) = self.end()?;
         if !of.backend.looks() {
             return Ok(None);
         }
-        let head = of.gather(&mut self.work, rows)?;
-        let (x, b) = (&self.work.normed, &of.backend);
+        let head = of.gather(work, rows)?;
+        let (x, b) = (&work.normed, &of.backend);
         let seen = b.distributions(x, rows.len(), head, wanted, look);
         self.checked(Some(seen))
     }
 
     fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError> {
-        let of = &self.home.transformer;
-        let cap = of.project(&mut self.work, rows)?;
+        let (of, work) = self.end()?;
+        let cap = of.project(work, rows)?;
         let len = rows.len() * of.architecture.vocab;
-        let mut logits = of.backend.download(&self.work.wide, len);
+        let mut logits = of.backend.download(&work.wide, len);
         if let Some(cap) = cap {
             logits.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
         }
@@ -233,26 +292,32 @@ impl<B: Backend> Steps for Run<'_, B> {
     }
 
     fn draws(&self) -> bool {
-        self.home.transformer.backend.draws()
+        self.home.end().backend.draws()
     }
 
     fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError> {
-        let of = &self.home.transformer;
-        let cap = of.project(&mut self.work, rows)?;
+        let (of, work) = self.end()?;
+        let cap = of.project(work, rows)?;
         let shape = (of.architecture.vocab, cap);
-        let tokens = of.backend.draw(&self.work.wide, shape, draws);
+        let tokens = of.backend.draw(&work.wide, shape, draws);
         self.checked(tokens)
     }
 
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError> {
-        let backend = &self.home.transformer.backend;
         let rows = self.rows.as_mut().ok_or_else(ended)?;
-        backend.move_rows(&mut rows.cache, moves);
+        for (of, cache) in self.home.parts().zip(&mut rows.caches) {
+            of.backend.move_rows(cache, moves);
+        }
+        for work in &mut self.works {
+            work.sources.move_rows(moves);
+        }
         self.checked(())
     }
 
     fn show(&mut self, shown: Arc<PictureRows>) {
-        self.work.shown = Some(shown);
+        for work in &mut self.works {
+            work.shown = Some(Arc::clone(&shown));
+        }
     }
 
     fn resume(&mut self) -> Prefixes {
@@ -280,8 +345,10 @@ fn ended() -> ModelError {
 
 impl<B: Backend> Drop for Run<'_, B> {
     fn drop(&mut self) {
-        let mut work = std::mem::take(&mut self.work);
-        work.shown = None;
-        lock(&self.home.work).push(work);
+        let mut works = std::mem::take(&mut self.works);
+        for work in &mut works {
+            (work.shown, work.sources) = (None, Default::default());
+        }
+        lock(&self.home.work).push(works);
     }
 }

@@ -40,6 +40,8 @@ struct Writing {
     ticket: Ticket,
     stop: Vec<String>,
     prompt: Vec<u32>,
+    /// Tokens of the source, where an encoder read one.
+    source: usize,
     most: usize,
     sampler: Sampler,
     /// Tokens of the prompt that it shares with others, before those of its own.
@@ -67,8 +69,10 @@ pub(crate) fn serve(model: &LocalModel, queue: &mut Queue<'_>) {
     let mut later = vec![];
     loop {
         let mut jobs: Vec<Job<Generate>> = std::mem::take(&mut later);
-        jobs.extend(std::iter::from_fn(|| queue.next()).take(WINDOW));
-        let album = model.album(jobs.iter().map(|job| &job.request.prompt));
+        // What an encoder read is kept until the last of them is answered.
+        let most = if model.answers() { GROUP } else { WINDOW };
+        jobs.extend(std::iter::from_fn(|| queue.next()).take(most));
+        let album = model.album(jobs.iter().map(|job| (&job.request.prompt, false)));
         let writer = Writer {
             model,
             album: &album,
@@ -105,7 +109,7 @@ impl<'a> Writer<'a> {
         let usual = if on_card { GROUP_ON_CARD } else { GROUP };
         let group = self.model.options().batch_size.unwrap_or(usual).max(1);
         while !all.is_empty() {
-            let lengths = all.iter().map(|w| w.prompt.len() + w.most);
+            let lengths = all.iter().map(|w| w.source + w.prompt.len() + w.most);
             let together = self.model.fitting(lengths, group);
             let mut now: Vec<Writing> = all.drain(..alike(&all, together)).collect();
             while !now.is_empty() {
@@ -144,6 +148,10 @@ impl<'a> Writer<'a> {
             told: 0,
             most: (request.sampling.max_tokens as usize).min(context - count),
             places: places.unwrap_or_default(),
+            source: match self.album.answers() {
+                true => shown.count(prompt[0]),
+                false => 0,
+            },
             prompt,
             sampler: Sampler::new(&request.sampling),
             first: 0,
@@ -279,8 +287,8 @@ impl<'a> Writer<'a> {
         pool.retain(|w| !w.answered);
         for _ in 0..seats.free.len() {
             let Some(job) = queue.next() else { break };
-            // Pictures are looked at before a round begins.
-            if job.request.prompt.has_images() {
+            // Pictures and sources are looked at before a round begins.
+            if job.request.prompt.has_images() || self.album.answers() {
                 later.push(job);
                 break;
             }
@@ -470,7 +478,7 @@ impl<'a> Writer<'a> {
             None => self.tokenizer().decode(&writing.written)?,
         };
         let usage = Usage {
-            prompt_tokens: writing.prompt.len() as u64,
+            prompt_tokens: (writing.source + writing.prompt.len()) as u64,
             cached_tokens: writing.cached as u64,
             completion_tokens: writing.written.len() as u64,
             ..Usage::default()

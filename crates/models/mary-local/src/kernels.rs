@@ -95,6 +95,10 @@ pub trait Backend: Send + Sync + 'static {
     fn upload(&self, x: &[f32], to: &mut Self::Tensor);
     /// Brings the first `len` numbers back.
     fn download(&self, x: &Self::Tensor, len: usize) -> Vec<f32>;
+    /// Gives the first `len` numbers to another device of this kind.
+    fn hand_over(&self, x: &Self::Tensor, len: usize, other: &Self, to: &mut Self::Tensor) {
+        other.upload(&self.download(x, len), to);
+    }
 
     /// `to` = the vectors of the batch's tokens, times `scale`. Every token has a vector.
     fn embed(&self, plan: &Self::Plan<'_>, table: &Self::Table, scale: f32, to: &mut Self::Tensor);
@@ -357,11 +361,12 @@ pub struct MixerOf<L> {
     pub norm: Option<Vec<f32>>,
 }
 
-/// Queries and keys of distances, as wide as those of tokens.
+/// Queries and keys of distances, as wide as those of tokens, or a bias for every head.
 pub struct RelativeOf {
     pub how: Relative,
     pub queries: Vec<f32>,
     pub keys: Vec<f32>,
+    pub biases: Vec<f32>,
     /// The row for every distance up to the context's length, the most negative first.
     pub places: Vec<u32>,
 }

@@ -9,6 +9,7 @@
 mod batch;
 mod card;
 mod details;
+mod divide;
 mod engine;
 mod errors;
 mod experts;
@@ -29,6 +30,7 @@ pub use mary_weights::architecture::config;
 mod sampling;
 mod score;
 mod serve;
+mod sources;
 mod text;
 mod top;
 pub mod transformer;

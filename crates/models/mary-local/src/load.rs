@@ -39,6 +39,8 @@ pub(crate) struct LoadSettings {
     pub as_stored: bool,
     /// Blocks that stay on the device, where there is no room for all.
     pub held: Option<usize>,
+    /// The first of the layers that this device holds, and the one behind the last, where others hold the rest.
+    pub layers: Option<(usize, usize)>,
     /// The mapped files take memory that counts: their pages are given back once a block was fetched.
     pub let_go: bool,
 }
@@ -73,7 +75,7 @@ pub(crate) fn load<B: Backend>(
     let loader = Loader::new(backend, checkpoint, architecture, settings)?;
     loader.check()?;
     let mut transformer = loader.transformer()?;
-    if transformer.blocks.len() < architecture.layers {
+    if transformer.blocks.len() < transformer.layers.len() {
         let (checkpoint, architecture) = (Arc::clone(checkpoint), architecture.clone());
         let backend = Arc::clone(&transformer.backend);
         transformer.fetch = Some(Arc::new(move |layer| {
@@ -137,8 +139,16 @@ impl<'a, B: Backend> Loader<'a, B> {
 
     fn transformer(self) -> Result<Transformer<B>, ModelError> {
         let (a, n) = (self.architecture, self.names());
-        let embed = self.embed()?;
-        let positions = a.embedding.position_offset.map(|_| self.positions());
+        let (from, end) = self.settings.layers.unwrap_or((0, a.layers));
+        let embed = match from {
+            0 => self.embed()?,
+            _ => TableOf {
+                table: self.backend.table(vec![], a.embedding.width),
+                rows: 0,
+            },
+        };
+        let positions = a.embedding.position_offset.filter(|_| from == 0);
+        let positions = positions.map(|_| self.positions());
         let project = match n.project {
             Some((into, out)) => {
                 let width = a.embedding.width;
@@ -149,11 +159,12 @@ impl<'a, B: Backend> Loader<'a, B> {
             }
             None => None,
         };
-        let held = self.settings.held.unwrap_or(a.layers).min(a.layers);
-        let blocks = (0..held).map(|layer| self.block(layer));
+        let held = self.settings.held.unwrap_or(a.layers).min(end - from);
+        let blocks = (from..from + held).map(|layer| self.block(layer));
         let blocks = blocks.collect::<Result<_, _>>()?;
         let encoder = !a.language_head && !a.causal;
         let (head, transform) = match masked_head(self.checkpoint).filter(|_| encoder) {
+            _ if end < a.layers => (None, None),
             Some(names) => Some(self.masked(names)?).unzip(),
             None if n.head.is_empty() && a.language_head => {
                 let names = shaped_head(self.checkpoint).ok_or_else(|| not_there("lm_head"))?;
@@ -170,6 +181,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         self.backend.check()?;
         Ok(Transformer {
             architecture: a.clone(),
+            layers: from..end,
             embed,
             positions: positions.transpose()?,
             embed_norm,

@@ -49,7 +49,6 @@ impl Waiting {
     }
 }
 
-/// One masked copy of a text.
 struct Masked {
     waiting: usize,
     tokens: Vec<u32>,

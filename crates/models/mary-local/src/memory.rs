@@ -26,6 +26,10 @@ pub fn estimate(checkpoint: &Checkpoint, precision: Precision, how: Multiplier) 
         if !blocks && (name.contains("embed") || name.contains("wte")) {
             weights += numbers * 4;
         }
+        // An encoder and its decoder have one each, and share the head.
+        if !blocks && name == "shared.weight" {
+            weights += numbers * 8;
+        }
         (weights, unpacked)
     })
 }
@@ -69,7 +73,6 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Bytes for the streams.
     pub fn streams(&self) -> u64 {
         self.texts / 3 * 2
     }

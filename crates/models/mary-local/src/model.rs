@@ -10,6 +10,7 @@ use mary_weights::{Checkpoint, ControlVector};
 
 use crate::card::{describe, fingerprint, masking};
 use crate::config::Architecture;
+use crate::divide::{self, Share};
 use crate::engine::{Engine, Placed, Session};
 use crate::errors::{bad_request, internal, not_finite};
 use crate::kernels::Backend;
@@ -18,7 +19,7 @@ use crate::load::{LoadSettings, load};
 use crate::memory::{Estimate, Layout};
 use crate::options::{Device, Masking, Options};
 use crate::vision::{self, Album, Joint, PictureRows, VisionConfig, VisionEncoder};
-use crate::{memory, text};
+use crate::{memory, sources, text};
 
 /// Rows below which a batch is not made smaller.
 const FEWEST_ROWS: usize = 32;
@@ -38,6 +39,8 @@ pub struct LocalModel {
 
 struct Placement {
     engine: Box<dyn Engine>,
+    /// What reads the sources that the engine answers.
+    reader: Option<Box<dyn Engine>>,
     encoder: Option<VisionEncoder>,
     /// What its two towers meet in, where it has two.
     joint: Option<Joint>,
@@ -99,7 +102,13 @@ impl LocalModel {
         self.placed.joint.as_ref()
     }
 
-    pub(crate) fn album<'p>(&self, prompts: impl Iterator<Item = &'p Prompt>) -> Album<'_> {
+    /// What must be read before these prompts are, with whether they are spelled as token ids: their pictures, or, of
+    /// a model that answers sources, the prompts themselves.
+    pub(crate) fn album<'p>(&self, prompts: impl Iterator<Item = (&'p Prompt, bool)>) -> Album<'_> {
+        if self.answers() {
+            return Album::of_sources(sources::read(self, prompts));
+        }
+        let prompts = prompts.map(|(prompt, _)| prompt);
         let prompts: Vec<&Prompt> = prompts.filter(|p| p.has_images()).collect();
         if prompts.is_empty() {
             return Album::default();
@@ -109,9 +118,20 @@ impl LocalModel {
 
     /// Rows of its pictures are numbered from [`FIRST_SHOWN`](crate::vision::FIRST_SHOWN) on.
     pub fn read(&self, prompt: &Prompt) -> Result<(Vec<u32>, Arc<PictureRows>), ModelError> {
-        let album = self.album(std::iter::once(prompt));
+        let album = self.album(std::iter::once((prompt, false)));
         let tokens = text::Reader::showing(&self.checkpoint, &album).prompt(prompt)?;
         Ok((tokens, Arc::clone(album.shown())))
+    }
+
+    /// Whether an encoder reads what this model answers.
+    pub(crate) fn answers(&self) -> bool {
+        self.placed.reader.is_some()
+    }
+
+    /// What reads a text whole: the encoder, where there is one beside the decoder.
+    pub(crate) fn observed(&self) -> &dyn Engine {
+        let reader = self.placed.reader.as_deref();
+        reader.unwrap_or(&*self.placed.engine)
     }
 
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
@@ -153,10 +173,13 @@ impl LocalModel {
         self.placed.engine.fetches()
     }
 
-    /// Tokens whose residual streams have room together, where the model goes block by block.
+    /// Tokens whose residual streams have room together, where the model goes block by block or keeps what an encoder
+    /// read.
     pub(crate) fn window_tokens(&self) -> Option<u64> {
         let row = self.architecture().hidden as u64 * 4;
-        self.placed.layout.map(|l| l.streams() / row.max(1))
+        let streams = self.placed.layout.map(|l| l.streams());
+        let streams = streams.or(self.answers().then_some(SOURCES));
+        streams.map(|bytes| bytes / row.max(1))
     }
 
     /// Batches whose answers may be on their way while another is computed.
@@ -177,10 +200,18 @@ impl LocalModel {
     }
 
     pub fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
-        let bytes = rows.saturating_mul(self.placed.engine.cache_bytes_per_row());
+        self.session_on(&*self.placed.engine, rows)
+    }
+
+    pub(crate) fn session_on<'e>(
+        &self,
+        engine: &'e dyn Engine,
+        rows: usize,
+    ) -> Result<Session<'e>, ModelError> {
+        let bytes = rows.saturating_mul(engine.cache_bytes_per_row());
         let what = format!("a cache for {rows} tokens");
-        memory::compare(&what, bytes as u64, self.placed.engine.free_memory())?;
-        self.placed.engine.session(rows)
+        memory::compare(&what, bytes as u64, engine.free_memory())?;
+        engine.session(rows)
     }
 
     /// How many of these sequences have room in memory together; at least one, at most `most`.
@@ -208,6 +239,9 @@ pub(crate) fn replied<A>(answer: A, usage: Usage) -> Reply<A> {
     };
     Reply { answer, meta }
 }
+
+/// Bytes of what an encoder read that are kept for one window of requests.
+const SOURCES: u64 = 64 << 20;
 
 /// Bytes that the unpacked copies of quantised weights may take beside them.
 const KEPT_UNPACKED: u64 = 1 << 30;
@@ -247,54 +281,128 @@ fn place(
         untrained: options.untrained,
         ..LoadSettings::default()
     };
-    if let (Device::Cuda(_), Some(what)) = (options.device, architecture.on_processor_only()) {
+    if let (Device::Cuda(_), Some(what)) = (options.device(), architecture.on_processor_only()) {
         let message = format!("{} has {what}, which no GPU computes here yet", card.model);
         return Err(bad_request(message).hint("run it on the processor: --device cpu"));
     }
+    let of = (&card.model, architecture, options);
     #[cfg(feature = "cuda")]
-    if let Device::Cuda(number) = options.device {
+    if let Device::Cuda(_) = options.device() {
         use crate::kernels::cuda::{Choices, Cuda};
-        let choices = Choices {
-            number,
-            precision: match options.exact_rows {
-                true => crate::Precision::Single,
-                false => options.precision,
-            },
-            blas: !options.own_kernels,
-            memory: options.memory,
+        let precision = on_gpu(options);
+        let open = |device: &Device| {
+            Cuda::new(Choices {
+                number: device.number(),
+                precision,
+                blas: !options.own_kernels,
+                memory: options.memory,
+            })
         };
-        let cuda = Cuda::new(choices)?;
-        let name = format!("cuda:{number}, {}", cuda.describe());
-        card.conventions.insert("device".to_owned(), name);
-        let again = || Cuda::new(choices);
-        let estimate = memory::estimate_gpu(checkpoint, choices.precision);
-        // A tenth is left to the texts.
-        let room = cuda.free_memory().map(|free| free - free / 10);
-        let layout = fit((card, options.held), &estimate, architecture, room)?;
+        let parts = options.devices.iter().map(open);
+        let parts = parts.collect::<Result<Vec<Cuda>, _>>()?;
+        let estimate = memory::estimate_gpu(checkpoint, precision);
+        let free = |device: Device| {
+            let same = options.devices.iter().position(|d| *d == device);
+            // A tenth is left to the texts.
+            parts[same?].free_memory().map(|free| free - free / 10)
+        };
+        let (layout, shares) = arrange(of, &estimate, free, &mut mary_platform::notice)?;
+        let names = parts.iter().zip(&options.devices);
+        let names = names.map(|(part, device)| format!("{device}, {}", part.describe()));
+        let device = ("device".to_owned(), places(names, &shares));
+        card.conventions.extend([device]);
         how.held = layout.map(|l| l.held);
-        let mut placed = bring((cuda, again), checkpoint, architecture, how, steering)?;
+        let again = || open(&options.device());
+        let parts = (parts, again, &*shares);
+        let mut placed = bring(parts, checkpoint, architecture, how, steering)?;
         placed.layout = layout;
         return Ok(placed);
     }
     let estimate = memory::estimate(checkpoint, options.precision, options.multiplier);
-    let available = mary_platform::available_memory();
-    let room = match (available, options.memory) {
-        (Some(free), Some(limit)) => Some(free.min(limit)),
-        (free, limit) => free.or(limit),
-    };
-    let layout = fit((card, options.held), &estimate, architecture, room)?;
+    let room = room_in(mary_platform::available_memory(), options);
+    let (layout, shares) = arrange(of, &estimate, |_| room, &mut mary_platform::notice)?;
     (how.held, how.let_go) = (layout.map(|l| l.held), true);
     // Prompts are read faster from unpacked weights, which take several times the file: for small
     // models only.
     how.keep_unpacked = estimate.unpacked < KEPT_UNPACKED
         && room.is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
-    let cpu = Cpu::new(options.multiplier);
-    let name = format!("cpu, {}", cpu.describe());
-    card.conventions.insert("device".to_owned(), name);
-    let another = || Ok(Cpu::new(options.multiplier));
-    let mut placed = bring((cpu, another), checkpoint, architecture, how, steering)?;
+    let new = || Cpu::new(options.multiplier);
+    let parts: Vec<Cpu> = shares.iter().map(|_| new()).collect();
+    let names = parts.iter().map(|cpu| format!("cpu, {}", cpu.describe()));
+    let device = ("device".to_owned(), places(names, &shares));
+    card.conventions.extend([device]);
+    let parts = (parts, || Ok(new()), &*shares);
+    let mut placed = bring(parts, checkpoint, architecture, how, steering)?;
     placed.layout = layout;
     Ok(placed)
+}
+
+#[cfg(feature = "cuda")]
+fn on_gpu(options: &Options) -> crate::Precision {
+    match options.exact_rows {
+        true => crate::Precision::Single,
+        false => options.precision,
+    }
+}
+
+/// Devices in words, with the layers of each where there are several.
+fn places(names: impl Iterator<Item = String>, shares: &[Share]) -> String {
+    let each = names.zip(shares).map(|(name, share)| match shares.len() {
+        1 => name,
+        _ => format!("{}: {name}", share.which()),
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// Which layers go where, and how they are laid out where the weights do not all fit on one device.
+fn arrange(
+    (name, architecture, options): (&ModelRef, &Architecture, &Options),
+    estimate: &Estimate,
+    free: impl Fn(Device) -> Option<u64>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(Option<Layout>, Vec<Share>), ModelError> {
+    let shares = divide::divide(name, architecture, options, estimate)?;
+    if shares.len() > 1 {
+        divide::fit(name, &shares, free)?;
+        return Ok((None, shares));
+    }
+    let (of, room) = ((name, options.held), free(options.device()));
+    Ok((fit(of, estimate, architecture, room, tell)?, shares))
+}
+
+/// What is free, or what the user allows of it.
+fn room_in(free: Option<u64>, options: &Options) -> Option<u64> {
+    match (free, options.memory) {
+        (Some(free), Some(limit)) => Some(free.min(limit)),
+        (free, limit) => free.or(limit),
+    }
+}
+
+/// What opening it would say of how layers are divided, or of weights that do not fit into what is free; nothing where
+/// all fit on one device.
+pub(crate) fn outlook(
+    name: &ModelRef,
+    checkpoint: &Checkpoint,
+    options: &Options,
+    free: impl Fn(Device) -> Option<u64>,
+) -> Option<String> {
+    let architecture = Architecture::resolve(checkpoint.config()).ok()?;
+    let (estimate, texts) = match options.device() {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(_) => (memory::estimate_gpu(checkpoint, on_gpu(options)), 10),
+        _ => (
+            memory::estimate(checkpoint, options.precision, options.multiplier),
+            u64::MAX,
+        ),
+    };
+    let free = |device| room_in(free(device), options).map(|room| room - room / texts);
+    let mut said = None;
+    let mut tell = |line: &str| said = Some(line.to_owned());
+    match arrange((name, &architecture, options), &estimate, free, &mut tell) {
+        Err(error) => Some(error.to_string()),
+        Ok((_, shares)) if shares.len() > 1 => Some(format!("{name}: {}", divide::told(&shares))),
+        Ok(_) => said,
+    }
 }
 
 /// Blocks that are fetched must need nothing of one another.
@@ -308,39 +416,44 @@ fn fetchable(architecture: &Architecture, name: &ModelRef) -> Result<(), ModelEr
     }
 }
 
+const FETCHED: &str = "the others fetched for every window of texts";
+
 /// How a model is laid out where its weights do not all fit; `None` where they do.
 fn fit(
-    (card, held): (&ModelCard, Option<usize>),
+    (name, held): (&ModelRef, Option<usize>),
     estimate: &Estimate,
     architecture: &Architecture,
     room: Option<u64>,
+    tell: &mut dyn FnMut(&str),
 ) -> Result<Option<Layout>, ModelError> {
-    if let Some(held) = held.filter(|&held| held < architecture.layers) {
-        fetchable(architecture, &card.model)?;
+    let layers = architecture.layers;
+    if let Some(held) = held.filter(|&held| held < layers) {
+        fetchable(architecture, name)?;
         let texts = room.unwrap_or(8 << 30) / 4;
+        tell(&format!(
+            "{name}: {held} of {layers} blocks are held, {FETCHED}"
+        ));
         return Ok(Some(Layout { held, texts }));
     }
     let Some(room) = room.filter(|&room| estimate.weights > room) else {
         return Ok(None);
     };
-    let name = &card.model;
     fetchable(architecture, name)?;
-    let Some(layout) = memory::layout(estimate, (architecture.layers, architecture.hidden), room)
-    else {
+    let Some(layout) = memory::layout(estimate, (layers, architecture.hidden), room) else {
         return memory::compare(&format!("loading {name}"), estimate.weights, Some(room))
             .map(|()| None);
     };
     let (needed, room) = (memory::readable(estimate.weights), memory::readable(room));
-    mary_platform::notice(&format!(
-        "{name}: {needed} of weights, room for {room}; {} of {} blocks are held, the others fetched for every window of texts",
-        layout.held, architecture.layers
+    tell(&format!(
+        "{name}: {needed} of weights, room for {room}; {} of {layers} blocks are held, {FETCHED}",
+        layout.held
     ));
     Ok(Some(layout))
 }
 
-/// Brings a model onto a device; what reads pictures gets the same device `again` for itself.
+/// Brings a model onto its devices, each with its share; what reads pictures gets the first one `again` for itself.
 fn bring<B: Backend + 'static>(
-    (backend, again): (B, impl Fn() -> Result<B, ModelError>),
+    (parts, again, shares): (Vec<B>, impl Fn() -> Result<B, ModelError>, &[Share]),
     checkpoint: &Arc<Checkpoint>,
     architecture: &Architecture,
     how: LoadSettings,
@@ -356,12 +469,30 @@ where
     let both_ways = seeing.as_ref().is_some_and(both_ways);
     let open = |seeing| vision::open(again()?, checkpoint, architecture, seeing, how);
     let encoder = seeing.map(open).transpose()?;
+    let reader = match &architecture.source {
+        Some(source) => {
+            let encoder = load(again()?, checkpoint, &source.encoder, how)?;
+            Some(Box::new(Placed::new(encoder, vec![])) as Box<dyn Engine>)
+        }
+        None => None,
+    };
     let joint = vision::open_joint(again, checkpoint, how, architecture.hidden)?;
-    let mut transformer = load(backend, checkpoint, architecture, how)?;
-    (transformer.axes, transformer.both_ways) = (axes, both_ways);
-    transformer.steering = steering;
+    let part = |(backend, share): (B, &Share)| {
+        let how = LoadSettings {
+            layers: Some((share.layers.start, share.layers.end)),
+            ..how
+        };
+        let mut part = load(backend, checkpoint, architecture, how)?;
+        (part.axes, part.both_ways) = (axes.clone(), both_ways);
+        part.steering = steering.clone();
+        Ok(part)
+    };
+    let mut parts = parts.into_iter().zip(shares).map(part);
+    let first = parts.next().ok_or_else(|| internal("no device"))??;
+    let rest = parts.collect::<Result<_, ModelError>>()?;
     Ok(Placement {
-        engine: Box::new(Placed::new(transformer)),
+        engine: Box::new(Placed::new(first, rest)),
+        reader,
         encoder,
         joint,
         layout: None,

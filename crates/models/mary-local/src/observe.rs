@@ -81,7 +81,8 @@ fn answer(
 
 fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, ModelError> {
     let mut encoding = model.checkpoint().tokenizer().encode(&request.text, true)?;
-    let context = model.architecture().context;
+    let architecture = model.observed().architecture();
+    let context = architecture.context;
     if encoding.ids.len() > context {
         let count = encoding.ids.len();
         let message = format!("the text has {count} tokens; this model sees {context}");
@@ -117,7 +118,7 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
         }
         pools.push(tokens);
     }
-    let scored = match (request.with_scores, model.architecture().language_head) {
+    let scored = match (request.with_scores, architecture.language_head) {
         (true, true) => {
             let first = own.first().copied().unwrap_or(0);
             Some(first.max(1)..own.last().map_or(0, |l| l + 1).max(first.max(1)))
@@ -130,7 +131,7 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
         tokens: encoding.ids,
         pools,
         joint: request.pools.iter().map(|p| *p == Pool::Joint).collect(),
-        layers: layers(&request.layers, model.architecture().layers)?,
+        layers: layers(&request.layers, architecture.layers)?,
         scored,
     })
 }
@@ -169,7 +170,7 @@ fn pass(
         batch.push(&reading.tokens, &[], slot);
     }
     let rows = batch.len();
-    let mut session = model.session(rows)?;
+    let mut session = model.session_on(model.observed(), rows)?;
     let mut pooled: Vec<Vec<PooledVectors>> = readings
         .iter()
         .map(|r| {
@@ -187,7 +188,7 @@ fn pass(
         }
     }
     let mut layers: Vec<usize> = readings.iter().flat_map(|r| r.layers.clone()).collect();
-    let last = model.architecture().layers;
+    let last = model.observed().architecture().layers;
     if readings.iter().any(|r| r.joint.contains(&true)) {
         layers.push(last);
     }

@@ -1,5 +1,7 @@
 //! Where and how a model is opened, read from the settings that all backends share.
 
+use std::fmt;
+
 use mary_contract::{ModelError, ModelSettings};
 use mary_weights::Checkpoint;
 
@@ -14,8 +16,46 @@ pub enum Device {
     Cuda(usize),
 }
 
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(number) => write!(f, "cuda:{number}"),
+        }
+    }
+}
+
 impl Device {
-    /// Reads `--device`.
+    /// Reads one device, or those that divide a model's layers between them: `cuda:0+cuda:1`.
+    pub fn parse_all(text: Option<&str>) -> Result<Vec<Self>, ModelError> {
+        let names = text.unwrap_or("cpu").split('+');
+        let all = names.map(|name| Self::parse(Some(name.trim())));
+        Self::of_one_kind(all.collect::<Result<_, _>>()?, text)
+    }
+
+    /// A model must give the same numbers wherever a request or a layer ends up.
+    pub(crate) fn of_one_kind(all: Vec<Self>, text: Option<&str>) -> Result<Vec<Self>, ModelError> {
+        let gpus = all.iter().filter(|d| matches!(d, Self::Cuda(_)));
+        if [0, all.len()].contains(&gpus.count()) {
+            return Ok(all);
+        }
+        let message = format!(
+            "`{}` mixes the processor with GPUs",
+            text.unwrap_or_default()
+        );
+        Err(bad_request(message)
+            .hint("they round differently: name GPUs only, for example --device cuda:0,cuda:1"))
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn number(self) -> usize {
+        match self {
+            Self::Cpu => 0,
+            Self::Cuda(number) => number,
+        }
+    }
+
+    /// Reads the name of one device.
     pub fn parse(text: Option<&str>) -> Result<Self, ModelError> {
         let text = text.unwrap_or("cpu");
         if matches!(text, "cpu" | "auto") {
@@ -34,7 +74,10 @@ impl Device {
                 ),
             ),
             None => Err(bad_request(format!("`{text}` is not a device"))
-                .hint("devices are cpu, cuda:0, cuda:1, …")),
+                .hint(
+                "devices are cpu, cuda:0, cuda:1, …; cuda:0,cuda:1 opens a copy on each, cuda:0+cuda:1 divides the \
+                 layers between them",
+            )),
         }
     }
 }
@@ -76,7 +119,8 @@ pub struct Options {
     pub masking: Masking,
     /// Threads; 0 means all.
     pub threads: usize,
-    pub device: Device,
+    /// One, or those that divide the layers between them.
+    pub devices: Vec<Device>,
     /// On a GPU, 16-bit types round the weights only, as they do on the processor.
     pub exact_rows: bool,
     /// A GPU multiplies with this program's own kernels only.
@@ -128,7 +172,7 @@ impl Options {
             precision: Precision::parse(settings.dtype.as_deref())?,
             masking: Masking::default(),
             threads: settings.threads.unwrap_or(0),
-            device: Device::parse(settings.device.as_deref())?,
+            devices: Device::parse_all(settings.device.as_deref())?,
             exact_rows: false,
             own_kernels: false,
             memory: None,
@@ -175,9 +219,14 @@ impl Options {
         Ok(options)
     }
 
+    /// Where the first layers are.
+    pub fn device(&self) -> Device {
+        self.devices.first().copied().unwrap_or(Device::Cpu)
+    }
+
     /// Whether rows are rounded with the weights before they are multiplied.
     pub(crate) fn rounds_rows(&self) -> bool {
-        matches!(self.device, Device::Cuda(_)) && !self.exact_rows
+        matches!(self.device(), Device::Cuda(_)) && !self.exact_rows
     }
 }
 

@@ -25,7 +25,6 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// Reads `--dtype`.
     pub fn parse(text: Option<&str>) -> Result<Self, ModelError> {
         match text.unwrap_or("f32") {
             "f32" | "float32" | "auto" => Ok(Self::Single),

@@ -41,6 +41,9 @@ pub fn card_of(
     let options = first(settings, checkpoint)?;
     let architecture = Architecture::resolve(checkpoint.config())?;
     Tensors::find(checkpoint, &architecture)?.check()?;
+    if let Some(source) = &architecture.source {
+        Tensors::find(checkpoint, &source.encoder)?.check()?;
+    }
     Ok(describe(model.clone(), checkpoint, &architecture, &options))
 }
 
@@ -58,12 +61,22 @@ pub fn fits_beside(checkpoint: &Checkpoint, settings: &ModelSettings) -> bool {
     };
     each.iter().all(|settings| {
         Options::read_for(settings, checkpoint).is_ok_and(|options| {
-            let free = free_on(options.device);
+            let free = free_on(options.device());
             let needed = memory::estimate(checkpoint, options.precision, options.multiplier);
             let needed = needed.weights + needed.unpacked;
             free.is_some_and(|free| needed * (each.len() as u64) < free / 3)
         })
     })
+}
+
+/// What a dry run says of a model whose weights have no room.
+pub fn outlook(
+    model: &ModelRef,
+    checkpoint: &Checkpoint,
+    settings: &ModelSettings,
+) -> Option<String> {
+    let options = first(settings, checkpoint).ok()?;
+    crate::model::outlook(model, checkpoint, &options, free_on)
 }
 
 fn free_on(device: Device) -> Option<u64> {
@@ -123,6 +136,11 @@ impl Provider for LocalProvider {
     fn fits_beside(&self, model: &ModelRef, settings: &ModelSettings) -> bool {
         let opened = locate(model).and_then(|path| checkpoint(&path, settings));
         opened.is_ok_and(|c| fits_beside(&c, settings))
+    }
+
+    fn outlook(&self, model: &ModelRef, settings: &ModelSettings) -> Option<String> {
+        let opened = checkpoint(&locate(model).ok()?, settings).ok()?;
+        outlook(model, &opened, settings)
     }
 
     fn open(

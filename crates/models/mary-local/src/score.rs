@@ -259,7 +259,7 @@ fn reply(
         if logprobs.iter().any(|x| !x.is_finite()) {
             return Err(model.not_finite());
         }
-        usage.prompt_tokens += (reading.scored_from + scored) as u64;
+        usage.prompt_tokens += (reading.source + reading.scored_from + scored) as u64;
         let seen = nodes.iter().filter_map(|&n| seen.get(n));
         let seen: Vec<_> = seen.copied().collect();
         let pieces = reading.tokens[reading.scored_from..].iter().take(scored);
@@ -285,20 +285,19 @@ fn reply(
 
 /// Log-probabilities of whole token sequences, in order; the tree is used or not as asked.
 pub(crate) fn plain_scores(
-    model: &LocalModel,
+    (model, album): (&LocalModel, &Album<'_>),
     sequences: &[Sequence],
     share: bool,
 ) -> Result<Vec<Vec<f32>>, ModelError> {
     let trie = Trie::new(sequences, share);
     let mut scores = vec![f32::NAN; trie.len()];
-    let nothing = Album::default();
     let mut keep = |nodes: &[usize], values: &[f32], _: &[TokenStatistics], _: usize| {
         for (&node, &value) in nodes.iter().zip(values) {
             scores[node] = value;
         }
         ControlFlow::Continue(())
     };
-    let _ = run((model, &nothing), &trie, None, (&mut keep, &|| false))?;
+    let _ = run((model, album), &trie, None, (&mut keep, &|| false))?;
     let all = sequences.iter().enumerate().map(|(i, sequence)| {
         let path = trie.path(i, sequence.scored_from);
         path.iter().map(|&n| scores[n]).collect()
@@ -320,26 +319,28 @@ pub const TOLERANCE: f32 = 1e-3;
 /// Scores token sequences through the tree and one by one, and compares.
 pub fn self_check(model: &LocalModel, texts: &[&str]) -> Result<SelfCheck, ModelError> {
     let mut sequences = vec![];
+    let nothing = mary_contract::Prompt::plain("");
+    let album = model.album(std::iter::once((&nothing, false)));
     for text in texts {
         let request = Score {
-            prefix: mary_contract::Prompt::plain(""),
+            prefix: nothing.clone(),
             continuations: vec![(*text).to_owned()],
             start: mary_contract::Start::Always,
             details: Default::default(),
         };
-        for reading in Reader::new(model.checkpoint()).continuations(&request)? {
+        for reading in Reader::showing(model.checkpoint(), &album).continuations(&request)? {
             let context = model.architecture().context;
             sequences.extend(windows(&reading.tokens, reading.scored_from, context));
         }
     }
-    let together = plain_scores(model, &sequences, true)?;
+    let together = plain_scores((model, &album), &sequences, true)?;
     let mut check = SelfCheck {
         tokens: 0,
         worst: 0.0,
         tolerance: TOLERANCE,
     };
     for (sequence, tree) in sequences.iter().zip(&together) {
-        let alone = plain_scores(model, std::slice::from_ref(sequence), false)?;
+        let alone = plain_scores((model, &album), std::slice::from_ref(sequence), false)?;
         for (a, b) in alone.iter().flatten().zip(tree) {
             check.tokens += 1;
             let difference = (a - b).abs();

@@ -17,6 +17,8 @@ pub struct Reading {
     pub first_unscored: bool,
     /// Where each scored token lies in the continuation, in bytes.
     pub places: Vec<(u32, u32)>,
+    /// Tokens of the source, where an encoder reads one.
+    pub source: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -89,6 +91,9 @@ impl<'a> Reader<'a> {
 
     /// The tokens of a prompt to be answered; never none.
     pub fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, ModelError> {
+        if let Some(album) = self.album.filter(|album| album.answers()) {
+            return Ok(vec![album.source(&self.source(prompt, false)?)?]);
+        }
         let (text, first) = self.render(prompt, &Start::Model)?;
         let tokenizer = self.checkpoint.tokenizer();
         let mut tokens: Vec<u32> = first.into_iter().collect();
@@ -105,6 +110,9 @@ impl<'a> Reader<'a> {
     }
 
     pub fn continuations(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
+        if let Some(album) = self.album.filter(|album| album.answers()) {
+            return self.targets(request, album);
+        }
         if request.details.as_ids {
             return self.spelled(request);
         }
@@ -117,33 +125,85 @@ impl<'a> Reader<'a> {
         request.continuations.iter().map(read).collect()
     }
 
-    /// What is given as token ids is read as it is.
-    fn spelled(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
-        let tokenizer = self.checkpoint.tokenizer();
-        let ids = |text: &str| -> Result<Vec<u32>, ModelError> {
-            let all = text.split_ascii_whitespace().map(|word| {
-                let id = word.parse::<u32>().ok();
-                id.filter(|&id| (id as usize) < tokenizer.vocab_size())
-                    .ok_or_else(|| bad_request(format!("`{word}` is no token id of this model")))
-            });
-            all.collect()
+    /// What an encoder reads of a prompt: its tokens, and what the tokenizer puts around a text.
+    pub fn source(&self, prompt: &Prompt, as_ids: bool) -> Result<Vec<u32>, ModelError> {
+        let tokens = match as_ids {
+            true => self.ids(&prompt.text())?,
+            false => {
+                let (text, _) = self.render(prompt, &Start::Never)?;
+                self.checkpoint.tokenizer().encode(&text, true)?.ids
+            }
         };
-        let prefix = ids(&request.prefix.text())?;
+        match tokens.is_empty() {
+            true => Err(bad_request("the encoder has no token to read")),
+            false => Ok(tokens),
+        }
+    }
+
+    /// Continuations as answers to a source, each read by itself.
+    fn targets(&self, request: &Score, album: &Album<'_>) -> Result<Vec<Reading>, ModelError> {
+        let as_ids = request.details.as_ids;
+        let source = self.source(&request.prefix, as_ids)?;
+        let first = album.source(&source)?;
+        let read = |continuation: &String| {
+            let (ids, places) = match as_ids {
+                true => {
+                    let ids = self.ids(continuation)?;
+                    let places = self.pieces(&ids);
+                    (ids, places)
+                }
+                false => {
+                    let read = self.checkpoint.tokenizer().encode(continuation, false)?;
+                    let places = read.offsets.iter().map(|&(a, b)| (a as u32, b as u32));
+                    (read.ids, places.collect())
+                }
+            };
+            Ok(Reading {
+                tokens: std::iter::once(first).chain(ids).collect(),
+                scored_from: 1,
+                boundary_merged: false,
+                first_unscored: false,
+                places,
+                source: source.len(),
+            })
+        };
+        request.continuations.iter().map(read).collect()
+    }
+
+    /// What is given as token ids is read as it is.
+    fn ids(&self, text: &str) -> Result<Vec<u32>, ModelError> {
+        let size = self.checkpoint.tokenizer().vocab_size();
+        let all = text.split_ascii_whitespace().map(|word| {
+            let id = word.parse::<u32>().ok();
+            id.filter(|&id| (id as usize) < size)
+                .ok_or_else(|| bad_request(format!("`{word}` is no token id of this model")))
+        });
+        all.collect()
+    }
+
+    /// Where tokens lie in the text that they spell.
+    fn pieces(&self, ids: &[u32]) -> Vec<(u32, u32)> {
+        let mut end = 0;
+        let places = ids.iter().map(|&id| {
+            let start = end;
+            end += self.checkpoint.tokenizer().piece(id).len() as u32;
+            (start, end)
+        });
+        places.collect()
+    }
+
+    fn spelled(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
+        let prefix = self.ids(&request.prefix.text())?;
         let read = |continuation: &String| {
             let mut tokens = prefix.clone();
-            tokens.extend(ids(continuation)?);
+            tokens.extend(self.ids(continuation)?);
             let scored_from = prefix.len().max(1).min(tokens.len());
-            let mut end = 0;
-            let places = tokens[scored_from..].iter().map(|&id| {
-                let start = end;
-                end += tokenizer.piece(id).len() as u32;
-                (start, end)
-            });
             Ok(Reading {
                 scored_from,
                 boundary_merged: false,
                 first_unscored: prefix.is_empty() && !tokens.is_empty(),
-                places: places.collect(),
+                places: self.pieces(&tokens[scored_from..]),
+                source: 0,
                 tokens,
             })
         };
@@ -182,6 +242,7 @@ impl<'a> Reader<'a> {
             tokens,
             boundary_merged: merged,
             first_unscored,
+            source: 0,
             places: scored
                 .map(|&(start, end)| (inside(start), inside(end)))
                 .collect(),

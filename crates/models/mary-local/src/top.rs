@@ -1,6 +1,8 @@
 //! The likeliest tokens at one place: after a prefix, or of a masked language model in a blank that it sees from
 //! both sides.
 
+use std::sync::Arc;
+
 use mary_contract::{
     BLANK, ContinuationScore, ModelError, Reply, Score, Scored, Start, TokenDetails, Usage,
 };
@@ -10,13 +12,16 @@ use crate::errors::{bad_request, too_long};
 use crate::model::{LocalModel, replied};
 use crate::text::Reader;
 use crate::transformer::Batch;
+use crate::vision::Album;
 
 /// Answers a request whose details ask for the likeliest tokens ([`mary_contract::Details::top`]).
 pub(crate) fn likeliest(model: &LocalModel, request: &Score) -> Result<Reply<Scored>, ModelError> {
     let mut usage = Usage::default();
     let mut continuations = Vec::new();
+    let source = Some((&request.prefix, request.details.as_ids)).filter(|_| model.answers());
+    let album = model.album(source.into_iter());
     for continuation in &request.continuations {
-        let (tokens, at) = place(model, request, continuation)?;
+        let (tokens, at) = place(model, &album, request, continuation)?;
         let context = model.architecture().context;
         if tokens.len() > context {
             let count = tokens.len();
@@ -28,6 +33,7 @@ pub(crate) fn likeliest(model: &LocalModel, request: &Score) -> Result<Reply<Sco
             let mut batch = Batch::default();
             batch.push(&tokens, &[], 0);
             let mut session = model.session(tokens.len())?;
+            session.show(Arc::clone(album.shown()));
             session.forward(&batch, None)?;
             session.logits(&[at])
         })?;
@@ -50,11 +56,16 @@ pub(crate) fn likeliest(model: &LocalModel, request: &Score) -> Result<Reply<Sco
 /// What the model reads, and the row whose distribution is wanted.
 fn place(
     model: &LocalModel,
+    album: &Album<'_>,
     request: &Score,
     continuation: &str,
 ) -> Result<(Vec<u32>, usize), ModelError> {
     let checkpoint = model.checkpoint();
     let (tokenizer, reader) = (checkpoint.tokenizer(), Reader::new(checkpoint));
+    if album.answers() {
+        let source = reader.source(&request.prefix, request.details.as_ids)?;
+        return Ok((vec![album.source(&source)?], 0));
+    }
     if model.masking.is_none() {
         let (prefix, first) = reader.render(&request.prefix, &request.start)?;
         let mut tokens: Vec<u32> = first.into_iter().collect();

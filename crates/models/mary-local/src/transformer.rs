@@ -1,5 +1,6 @@
 //! The one transformer: every architecture is a configuration of this forward pass.
 
+mod across;
 mod between;
 mod changed;
 mod given;
@@ -13,15 +14,17 @@ pub use crate::batch::Batch;
 use crate::config::{Block, QkNorm};
 use crate::errors::bad_request;
 use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, RelativeOf, Spans};
-use changed::Following;
+pub(crate) use across::Sources;
+pub(crate) use changed::Following;
 pub use changed::{Cells, NewValue, Part, Script, Seen, Spot};
 use layered::Coming;
 pub(crate) use layered::Fetch;
 pub use layered::Traveller;
+pub(crate) use parts::Left;
 pub use parts::Watch;
 pub(crate) use parts::{
-    BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf, TableOf, TransformOf, Transformer,
-    Workspace,
+    AcrossOf, BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf, TableOf, TransformOf,
+    Transformer, Workspace,
 };
 
 const ON_CPU: &str = "run this model on the processor: --device cpu";
@@ -40,14 +43,13 @@ enum Target {
 impl<B: Backend> Transformer<B> {
     pub fn cache(&self, rows: usize) -> B::Cache {
         let a = &self.architecture;
-        let layers = if self.tower { 1 } else { a.attending(a.layers) };
+        let layers = if self.tower { 1 } else { self.attending() };
         self.backend.cache(layers, rows, a.kv_width())
     }
 
     /// Bytes of keys and values for one position.
     pub fn cache_bytes_per_row(&self) -> usize {
-        let a = &self.architecture;
-        a.attending(a.layers) * a.kv_width() * 2 * self.backend.cache_number()
+        self.attending() * self.architecture.kv_width() * 2 * self.backend.cache_number()
     }
 
     fn heads(&self) -> Heads {
@@ -58,17 +60,22 @@ impl<B: Backend> Transformer<B> {
         }
     }
 
-    /// Runs a batch through every block; `watch` sees the hidden states of each layer.
+    /// Runs a batch through its layers; `watch` sees the hidden states of each. Where another device has the layers
+    /// `before`, their stream lies there.
     pub fn forward(
         &self,
         batch: &Batch,
+        before: Option<Left<'_, B>>,
         cache: &mut B::Cache,
         work: &mut Workspace<B::Tensor>,
-        watch: Option<Watch<'_>>,
+        watch: Option<&mut Watch<'_>>,
     ) -> Result<(), ModelError> {
         let (batch, pictures) = self.words(batch, work)?;
         let usual = &self.backend.plan(&batch, &self.heads());
-        self.embed(usual, batch.len(), &pictures, work);
+        match before {
+            Some(left) => self.receive(left, batch.len(), work),
+            None => self.embed(usual, batch.len(), &pictures, work),
+        }
         let plans = Plans { usual, whole: None };
         self.blocks(&batch, plans, cache, work, watch)
     }
@@ -80,7 +87,7 @@ impl<B: Backend> Transformer<B> {
         (batch, whole): (&'b Batch, Option<(&'b Batch, &[usize])>),
         cache: &mut B::Cache,
         work: &mut Workspace<B::Tensor>,
-        watch: Option<Watch<'_>>,
+        watch: Option<&mut Watch<'_>>,
     ) -> Result<(), ModelError> {
         self.backend.upload(given, &mut work.x);
         self.norm_embedded(batch.len(), work);
@@ -105,14 +112,14 @@ impl<B: Backend> Transformer<B> {
         plans: Plans<'_, 'p, B>,
         cache: &mut B::Cache,
         work: &mut Workspace<B::Tensor>,
-        mut watch: Option<Watch<'_>>,
+        mut watch: Option<&mut Watch<'_>>,
     ) -> Result<(), ModelError>
     where
         B: 'p,
     {
         let (a, rows) = (&self.architecture, batch.len());
         work.writing = batch.writing;
-        if let Some(watch) = &mut watch {
+        if let Some(watch) = watch.as_deref_mut().filter(|_| self.layers.start == 0) {
             watch.see(&*self.backend, 0, &work.x, (rows, a.hidden));
         }
         let rotary = self.rotary(batch)?;
@@ -120,30 +127,33 @@ impl<B: Backend> Transformer<B> {
         let fused =
             self.fusable() && self.steering.is_empty() && self.goes_between(work.extent(rows));
         if fused {
-            self.between(None, Some(&pass(0)), cache, work);
+            self.between(None, Some(&pass(self.layers.start)), cache, work);
         }
         let mut coming = Coming::default();
-        for layer in 0..a.layers {
+        for layer in self.layers.clone() {
             if fused {
                 self.attend(&pass(layer), None, cache, work);
-                let next = (layer + 1 < a.layers).then(|| pass(layer + 1));
+                let next = (layer + 1 < self.layers.end).then(|| pass(layer + 1));
                 self.between(Some(&pass(layer)), next.as_ref(), cache, work);
             } else {
                 let fetched = coming.take(self, layer)?;
-                if let Some(block) = fetched.as_ref().or(self.blocks.get(layer)) {
+                if let Some(block) = fetched.as_ref().or(self.held(layer)) {
                     self.block(block, &pass(layer), cache, work);
                 }
                 self.done_with(fetched);
                 self.steer(layer, rows, work);
             }
-            if let Some(watch) = &mut watch
+            if let Some(watch) = watch.as_deref_mut()
                 && layer + 1 < a.layers
             {
                 watch.see(&*self.backend, layer + 1, &work.x, (rows, a.hidden));
             }
         }
+        if !self.ends() {
+            return self.backend.check();
+        }
         self.finish(rows, work);
-        if let Some(watch) = &mut watch {
+        if let Some(watch) = watch {
             let shape = (rows, self.last_width());
             watch.see(&*self.backend, a.layers, &work.last, shape);
         }
@@ -176,7 +186,10 @@ impl<B: Backend> Transformer<B> {
             layer,
             store: match self.tower {
                 true => 0,
-                false => self.architecture.attending(layer),
+                false => {
+                    let before = |layer| self.architecture.attending(layer);
+                    before(layer) - before(self.layers.start)
+                }
             },
             rotary,
             reach: &batch.reach,
@@ -265,6 +278,9 @@ impl<B: Backend> Transformer<B> {
                 self.attention(block, pass, cache, work);
                 self.mix_heads(block, pass, work, Target::Stream);
                 self.average(2 * pass.layer, len, work);
+                if let Some(across) = &block.across {
+                    self.attend_across(across, pass, work);
+                }
                 normed(&block.mlp_norm, &work.x, &mut work.normed);
                 self.feed_forward(block, pass, work, Target::Stream);
                 self.average(2 * pass.layer + 1, len, work);

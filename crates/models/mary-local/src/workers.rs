@@ -25,19 +25,11 @@ const LEAST: usize = 64;
 /// Answers kept back by a worker before they are handed in together.
 const SHEAF: usize = 64;
 
-/// All of one kind, since a model must give the same numbers wherever a request ends up.
 pub fn devices(settings: &ModelSettings) -> Result<Vec<ModelSettings>, ModelError> {
-    let text = settings.device.as_deref().unwrap_or("cpu");
-    let names: Vec<&str> = text.split(',').map(str::trim).collect();
-    let kinds = names.iter().map(|name| Device::parse(Some(name)));
-    let kinds = kinds.collect::<Result<Vec<_>, _>>()?;
-    let gpus = kinds.iter().filter(|d| matches!(d, Device::Cuda(_)));
-    if ![0, kinds.len()].contains(&gpus.count()) {
-        return Err(
-            bad_request(format!("`{text}` mixes the processor with GPUs"))
-                .hint("they round differently: name GPUs only, for example --device cuda:0,cuda:1"),
-        );
-    }
+    let text = settings.device.as_deref();
+    let names: Vec<&str> = text.unwrap_or("cpu").split(',').map(str::trim).collect();
+    let all = names.iter().map(|name| Device::parse_all(Some(name)));
+    Device::of_one_kind(all.collect::<Result<Vec<_>, _>>()?.concat(), text)?;
     let one = |name: &&str| ModelSettings {
         device: Some((*name).to_owned()),
         ..settings.clone()

@@ -15,7 +15,7 @@ use crate::parity::FAMILIES;
 use crate::serving::{TestQueue, open_on, requests, score, serve};
 
 /// Families whose layers carry a state: their blocks are not fetched.
-pub const CARRYING: [&str; 7] = [
+pub const CARRYING: [&str; 9] = [
     "mamba",
     "falcon_mamba",
     "mamba2",
@@ -24,6 +24,9 @@ pub const CARRYING: [&str; 7] = [
     // Their streams are averages over all blocks before.
     "gpt_bert_ltg",
     "gpt_bert_babylm",
+    // An encoder reads what they answer.
+    "../golden_pairs/t5",
+    "../golden_pairs/umt5",
 ];
 
 fn bits(all: &[Scored]) -> Vec<Vec<u32>> {
@@ -101,6 +104,8 @@ fn a_score_is_that_of_the_text_alone_to_the_last_bit() {
         "mamba2",
         "bamba",
         "gpt_bert_ltg",
+        "../golden_pairs/t5",
+        "../golden_pairs/umt5",
     ];
     for name in families {
         // Tiles and vectors differ, as two processors do: each is held to itself.
@@ -155,6 +160,7 @@ fn a_hidden_state_is_that_of_the_text_alone_to_the_last_bit() {
         "mamba2",
         "bamba",
         "gpt_bert_ltg",
+        "../golden_pairs/t5",
     ] {
         let ask = |text: &str| Observe {
             picture: None,
@@ -231,7 +237,7 @@ fn a_score_of_quantised_weights_is_that_of_the_text_alone() {
 /// Prompts whose answers end at different times, so that the number of rows changes while one is written.
 #[test]
 fn an_answer_is_that_of_the_prompt_alone() {
-    let families = ["llama", "mamba", "bamba"];
+    let families = ["llama", "mamba", "bamba", "../golden_pairs/t5_gated"];
     let both = |name| ["auto", "vectors"].map(|multiplier| (name, multiplier));
     for (name, multiplier) in families.into_iter().flat_map(both) {
         let model = |batch| open_on(2, name, Some(batch), &[("matmul", multiplier)]);
@@ -262,41 +268,41 @@ fn an_answer_is_that_of_the_prompt_alone() {
 #[test]
 fn blocks_that_are_fetched_give_the_same_bits_in_every_family() {
     for name in FAMILIES.iter().filter(|name| !CARRYING.contains(name)) {
-        let ask = |held: &[(&str, &str)]| {
-            let model = open_on(2, name, None, held);
-            let mut seen: Vec<String> = vec![];
-            if model.card().capabilities.score {
-                seen.push(format!("{:x?}", bits(&serve(&model, requests()))));
-            }
-            if let Some(observer) = model.observer() {
-                let mut queue = TestQueue::new(vec![Observe {
-                    picture: None,
-                    text: "the young dog runs over the stone".to_owned(),
-                    pools: vec![Pool::Mean],
-                    layers: Layers::All,
-                    with_scores: false,
-                }]);
-                observer.observe(&mut queue);
-                seen.push(format!("{:?}", queue.answers()));
-            }
-            if let Some(generator) = model.generator() {
-                let mut queue = TestQueue::new(vec![Generate {
-                    prompt: Prompt::plain("the old cat"),
-                    sampling: Sampling::greedy(4),
-                }]);
-                generator.generate(&mut queue);
-                seen.push(format!(
-                    "{:?}",
-                    queue.answers().pop().unwrap().map(|a| a.text)
-                ));
-            }
-            seen
-        };
+        let ask = |held: &[(&str, &str)]| answers(&open_on(2, name, None, held));
         let whole = ask(&[]);
         assert!(!whole.is_empty());
         assert_eq!(whole, ask(&[("held", "0"), ("rows", "7")]), "{name}");
         assert_eq!(whole, ask(&[("held", "1")]), "{name}");
     }
+}
+
+/// What a model says of scores, states and answers, to the last bit.
+pub fn answers(model: &LocalModel) -> Vec<String> {
+    let mut seen: Vec<String> = vec![];
+    if model.card().capabilities.score {
+        seen.push(format!("{:x?}", bits(&serve(model, requests()))));
+    }
+    if let Some(observer) = model.observer() {
+        let mut queue = TestQueue::new(vec![Observe {
+            picture: None,
+            text: "the young dog runs over the stone".to_owned(),
+            pools: vec![Pool::Mean],
+            layers: Layers::All,
+            with_scores: false,
+        }]);
+        observer.observe(&mut queue);
+        seen.push(format!("{:?}", queue.answers()));
+    }
+    if let Some(generator) = model.generator() {
+        let mut queue = TestQueue::new(vec![Generate {
+            prompt: Prompt::plain("the old cat"),
+            sampling: Sampling::greedy(4),
+        }]);
+        generator.generate(&mut queue);
+        let answer = queue.answers().pop().unwrap().map(|a| a.text);
+        seen.push(format!("{answer:?}"));
+    }
+    seen
 }
 
 /// What such models cannot do is refused by name before weights are read, and a step of writing is one of reading.

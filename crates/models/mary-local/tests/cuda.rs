@@ -9,6 +9,7 @@ use mary_local::LocalModel;
 use mary_local::transformer::{Batch, Watch};
 use mary_weights::Checkpoint;
 
+use crate::alike::answers;
 use crate::intervene;
 use crate::serving::{requests, score, serve};
 
@@ -168,6 +169,32 @@ fn changed_models_predict_the_same_on_a_gpu() {
             for answer in &answers {
                 assert_eq!(answer.as_ref().unwrap(), plain, "{name} {dtype}");
             }
+        }
+    }
+}
+
+#[test]
+fn divided_layers_give_the_same_bits_on_a_gpu_named_several_times() {
+    let all = families();
+    if let Err(e) = open(&all[0], "bf16", "auto") {
+        skip(Lacking::Gpu, &e.to_string());
+        return;
+    }
+    for folder in all {
+        for dtype in ["f32", "bf16", "f16"] {
+            let seen = |device: &str| {
+                let settings = ModelSettings {
+                    device: Some(device.to_owned()),
+                    dtype: Some(dtype.to_owned()),
+                    args: [("rows".to_owned(), "64".to_owned())].into(),
+                    ..ModelSettings::default()
+                };
+                let checkpoint = Checkpoint::open(&folder).unwrap();
+                let model = "hf/divided".parse().unwrap();
+                answers(&LocalModel::from_checkpoint(model, checkpoint, &settings).unwrap())
+            };
+            let (whole, divided) = (seen("cuda:0"), seen("cuda:0+cuda:0"));
+            assert_eq!(whole, divided, "{} {dtype}", folder.display());
         }
     }
 }

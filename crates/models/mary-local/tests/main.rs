@@ -10,11 +10,13 @@
 mod alike;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod divided;
 mod gguf;
 mod hub_formats;
 mod intervene;
 mod joint;
 mod mmproj;
+mod pairs;
 mod parity;
 mod pictures;
 mod real;

@@ -73,6 +73,15 @@ pub fn open_on(
     batch_size: Option<usize>,
     args: &[(&str, &str)],
 ) -> LocalModel {
+    open_over(None, (threads, name), batch_size, args)
+}
+
+pub fn open_over(
+    device: Option<&str>,
+    (threads, name): (usize, &str),
+    batch_size: Option<usize>,
+    args: &[(&str, &str)],
+) -> LocalModel {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);
@@ -84,9 +93,11 @@ pub fn open_on(
         batch_size,
         args,
         threads: Some(threads),
+        device: device.map(str::to_owned),
         ..ModelSettings::default()
     };
     let checkpoint = Checkpoint::open(&folder).unwrap();
+    let name = name.rsplit('/').next().unwrap();
     LocalModel::from_checkpoint(format!("hf/{name}").parse().unwrap(), checkpoint, &settings)
         .unwrap()
 }

@@ -87,7 +87,8 @@ fn two_workers_give_the_scores_of_one() {
             assert!(queue.ready.is_empty(), "requests were left lying");
             queue.answers
         };
-        let (one, two) = (answers("cpu"), answers("cpu,cpu,cpu"));
+        // Three copies, one of them divided.
+        let (one, two) = (answers("cpu"), answers("cpu,cpu+cpu,cpu"));
         assert_eq!((one.len(), two.len()), (all, all));
         for (ticket, score) in &one {
             let other = two[ticket];

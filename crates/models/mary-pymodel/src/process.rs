@@ -34,7 +34,6 @@ pub(crate) struct Served {
     pub loading: Duration,
 }
 
-/// Why there is no answer.
 pub(crate) enum NoAnswer {
     Died(String),
     /// It did not answer in time.

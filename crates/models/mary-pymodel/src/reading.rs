@@ -116,12 +116,11 @@ mod tests {
     use mary_contract::{Prompt, Score, Start};
 
     fn request() -> Request {
-        Request::Score(Score {
-            prefix: Prompt::plain("a"),
-            continuations: vec![" b".into()],
-            start: Start::Model,
-            details: mary_contract::Details::default(),
-        })
+        Request::Score(Score::new(
+            Prompt::plain("a"),
+            vec![" b".into()],
+            Start::Model,
+        ))
     }
 
     #[test]

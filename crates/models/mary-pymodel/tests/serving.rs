@@ -130,10 +130,9 @@ fn open(path: &Path, name: &str, args: &[(&str, &str)]) -> Result<Box<dyn Model>
 }
 
 fn generate(model: &dyn Model, prompts: &[&str]) -> Vec<Result<String, ModelError>> {
-    let requests = prompts.iter().map(|p| Generate {
-        prompt: Prompt::plain(*p),
-        sampling: Sampling::greedy(8),
-    });
+    let requests = prompts
+        .iter()
+        .map(|p| Generate::new(Prompt::plain(*p), Sampling::greedy(8)));
     let mut queue: TestQueue<Generate, Generated> = TestQueue::new(requests);
     model.generator().unwrap().generate(&mut queue);
     let answers = queue.answers.into_iter();
@@ -141,12 +140,11 @@ fn generate(model: &dyn Model, prompts: &[&str]) -> Vec<Result<String, ModelErro
 }
 
 fn score(model: &dyn Model, prefix: &str) -> Result<Scored, ModelError> {
-    let mut queue: TestQueue<Score, Scored> = TestQueue::new([Score {
-        prefix: Prompt::plain(prefix),
-        continuations: vec![" a".into(), " b".into()],
-        start: Start::Model,
-        details: mary_contract::Details::default(),
-    }]);
+    let mut queue: TestQueue<Score, Scored> = TestQueue::new([Score::new(
+        Prompt::plain(prefix),
+        vec![" a".into(), " b".into()],
+        Start::Model,
+    )]);
     model.scorer().unwrap().score(&mut queue);
     queue.answers.remove(0).1.map(|r| r.answer)
 }

@@ -25,17 +25,6 @@ pub(crate) enum Listed {
     Often(usize),
 }
 
-impl Listed {
-    pub(crate) fn of<'a>(found: impl Iterator<Item = &'a Value>) -> Self {
-        let mut ids: Vec<String> = found.filter_map(|one| text(one, "/id")).collect();
-        match ids.len() {
-            0 => Self::Nowhere,
-            1 => Self::Once(ids.remove(0)),
-            many => Self::Often(many),
-        }
-    }
-}
-
 pub(crate) enum Creation {
     /// The provider's name for it.
     Done(String),
@@ -72,7 +61,16 @@ impl BatchApi<'_> {
 
     /// Creates a batch; this is sent once.
     pub(crate) fn create(&self, body: &Value) -> Creation {
-        create(self.connection, self.format.path(), body)
+        let unsure = AtomicBool::new(false);
+        let created = self.ask(Question {
+            once: Some(&unsure),
+            ..Question::post(self.format.path(), &|_| body.clone(), &read_id)
+        });
+        match created {
+            Ok(id) => Creation::Done(id),
+            Err(error) if unsure.load(Ordering::Relaxed) => Creation::Unsure(error),
+            Err(error) => Creation::Failed(error),
+        }
     }
 
     /// The provider's names for all batches it lists, so that a new one can be told from them. Only
@@ -86,19 +84,37 @@ impl BatchApi<'_> {
     }
 
     fn list(&self) -> Result<Vec<Value>, ModelError> {
-        let base = self.format.path();
-        list(
-            self.connection,
-            base,
-            self.format.after(),
-            "list of batches",
-        )
+        let (base, after) = (self.format.path(), self.format.after());
+        let mut all: Vec<Value> = Vec::new();
+        let mut path = format!("{base}?limit=100");
+        for _ in 0..MOST_PAGES {
+            let (listed, more) = self.ask(Question::get(&path, &|raw| {
+                let listed = list_at(raw, "/data").cloned();
+                let listed = listed.ok_or_else(|| ReadError::missing("list of batches"))?;
+                let more = raw.get("has_more").and_then(Value::as_bool);
+                Ok((listed, more.unwrap_or(false)))
+            }))?;
+            let last = listed.last().and_then(|one| text(one, "/id"));
+            all.extend(listed);
+            match last {
+                Some(last) if more => {
+                    path = format!("{base}?limit=100&{after}={}", checked(&last)?)
+                }
+                _ => break,
+            }
+        }
+        Ok(all)
     }
 
     pub(crate) fn find(&self, part: &BatchPart) -> Result<Listed, ModelError> {
         let listed = self.list()?;
         let ours = listed.iter().filter(|b| self.format.is_part(b, part));
-        Ok(Listed::of(ours))
+        let mut ids: Vec<String> = ours.filter_map(|one| text(one, "/id")).collect();
+        Ok(match ids.len() {
+            0 => Listed::Nowhere,
+            1 => Listed::Once(ids.remove(0)),
+            many => Listed::Often(many),
+        })
     }
 
     pub(crate) fn look(&self, id: &str) -> Result<Progress, ModelError> {
@@ -139,60 +155,19 @@ impl BatchApi<'_> {
     }
 }
 
-/// Creates a batch or a job at this place; this is sent once.
-pub(crate) fn create(connection: &Connection, path: &str, body: &Value) -> Creation {
-    let unsure = AtomicBool::new(false);
-    let created = wait(connection.ask(Question {
-        once: Some(&unsure),
-        ..Question::post(path, &|_| body.clone(), &read_id)
-    }));
-    match created {
-        Ok(received) => Creation::Done(received.answer),
-        Err(error) if unsure.load(Ordering::Relaxed) => Creation::Unsure(error),
-        Err(error) => Creation::Failed(error),
-    }
-}
-
-/// Everything that a provider lists at this place; `after` names the last one of the page before.
-pub(crate) fn list(
-    connection: &Connection,
-    base: &str,
-    after: &str,
-    what: &'static str,
-) -> Result<Vec<Value>, ModelError> {
-    let mut all: Vec<Value> = Vec::new();
-    let mut path = format!("{base}?limit=100");
-    for _ in 0..MOST_PAGES {
-        let page = wait(connection.ask(Question::get(&path, &|raw| {
-            let listed = list_at(raw, "/data").cloned();
-            let listed = listed.ok_or_else(|| ReadError::missing(what))?;
-            let more = raw.get("has_more").and_then(Value::as_bool);
-            Ok((listed, more.unwrap_or(false)))
-        })));
-        let (listed, more) = page?.answer;
-        let last = listed.last().and_then(|one| text(one, "/id"));
-        all.extend(listed);
-        match last {
-            Some(last) if more => path = format!("{base}?limit=100&{after}={}", checked(&last)?),
-            _ => break,
-        }
-    }
-    Ok(all)
-}
-
-pub(crate) fn read_id(raw: &Value) -> Result<String, ReadError> {
+fn read_id(raw: &Value) -> Result<String, ReadError> {
     text(raw, "/id").ok_or_else(|| ReadError::missing("id"))
 }
 
 /// A provider's name for something becomes part of an address; it must not lead elsewhere.
-pub(crate) fn checked(id: &str) -> Result<&str, ModelError> {
+fn checked(id: &str) -> Result<&str, ModelError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !id.is_empty() && id.chars().all(plain) {
         return Ok(id);
     }
     Err(ModelError::new(
         ErrorKind::Transport,
-        "the provider's name for a batch or a job holds characters that do not belong there",
+        "the provider's name for a batch holds characters that do not belong there",
     ))
 }
 

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use mary_contract::{ErrorKind, ModelError};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Largest state file that is read; a million requests have a tenth of it.
@@ -19,7 +18,6 @@ pub struct BatchState {
     pub parts: Vec<BatchPart>,
 }
 
-/// One batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BatchPart {
     /// Our name for it, told to the provider where it keeps one.
@@ -49,11 +47,17 @@ impl BatchState {
 
     /// Reads a state file; an absent one is an empty state.
     pub fn load(path: &Path, fingerprint: &str) -> Result<Self, ModelError> {
-        let state = load(path, LARGEST_STATE)?.unwrap_or_else(|| Self {
-            schema: 1,
-            fingerprint: fingerprint.to_owned(),
-            parts: Vec::new(),
-        });
+        let state: Self = match mary_platform::read_plain(path, LARGEST_STATE) {
+            Ok(text) => {
+                serde_json::from_slice(&text).map_err(|e| file_error(path, &e.to_string()))?
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Self {
+                schema: 1,
+                fingerprint: fingerprint.to_owned(),
+                parts: Vec::new(),
+            },
+            Err(e) => return Err(file_error(path, &e.to_string())),
+        };
         if state.fingerprint != fingerprint {
             let what = "it belongs to another model or other settings";
             return Err(file_error(path, what));
@@ -61,31 +65,17 @@ impl BatchState {
         Ok(state)
     }
 
+    /// Whole whenever the process dies.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        save(self, path)
+        let write = || -> std::io::Result<()> {
+            let text = serde_json::to_string_pretty(self)?;
+            if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+                std::fs::create_dir_all(folder)?;
+            }
+            mary_platform::replace_file(path, text.as_bytes())
+        };
+        write().map_err(|e| file_error(path, &e.to_string()))
     }
-}
-
-/// What a state file holds, if there is one.
-pub(crate) fn load<T: DeserializeOwned>(path: &Path, most: u64) -> Result<Option<T>, ModelError> {
-    let text = match mary_platform::read_plain(path, most) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(file_error(path, &e.to_string())),
-    };
-    serde_json::from_slice(&text).map_err(|e| file_error(path, &e.to_string()))
-}
-
-/// Whole whenever the process dies.
-pub(crate) fn save(state: &impl Serialize, path: &Path) -> Result<(), ModelError> {
-    let write = || -> std::io::Result<()> {
-        let text = serde_json::to_string_pretty(state)?;
-        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder)?;
-        }
-        mary_platform::replace_file(path, text.as_bytes())
-    };
-    write().map_err(|e| file_error(path, &e.to_string()))
 }
 
 pub(crate) fn file_error(path: &Path, what: &str) -> ModelError {

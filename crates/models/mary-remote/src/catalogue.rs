@@ -40,15 +40,12 @@ pub enum Introduction {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelRule {
-    #[serde(borrow)]
     begins: Vec<&'static str>,
-    #[serde(borrow)]
     holds: Vec<&'static str>,
     /// But not those whose name holds this.
     without: Option<&'static str>,
     reasoning: bool,
     /// Parameters they do not accept.
-    #[serde(borrow)]
     omit: Vec<&'static str>,
 }
 
@@ -71,7 +68,6 @@ pub struct CatalogueEntry {
     /// Where it listens, unless the user says otherwise. Empty: the user must.
     pub base_url: &'static str,
     /// Variables that may hold the key, the first being the one to tell users about.
-    #[serde(borrow)]
     pub keys: Vec<&'static str>,
     pub needs_key: bool,
     /// Where keys and credit are looked after.
@@ -79,7 +75,6 @@ pub struct CatalogueEntry {
     /// How it gives log-probabilities, where it does.
     pub logprobs: Logprobs,
     /// The only models for which it does, where it does not for all.
-    #[serde(borrow)]
     pub logprobs_only: Vec<&'static str>,
     pub pictures: Pictures,
     pub extensions: Extensions,
@@ -88,9 +83,6 @@ pub struct CatalogueEntry {
     pub models: Vec<ModelRule>,
     /// It has the batch API of its format.
     pub batches: bool,
-    /// Beginnings of the names of models that it tunes, by OpenAI's API.
-    #[serde(borrow)]
-    pub tuned: Vec<&'static str>,
     pub introduction: Introduction,
     /// Requests in flight at once, at most, unless the user says otherwise.
     pub max_in_flight: usize,

@@ -37,7 +37,6 @@ pub(crate) struct Connection {
 
 type ReadWith<'a, T> = &'a (dyn Fn(&Value) -> Result<T, ReadError> + Sync);
 
-/// One question on the connection.
 pub(crate) struct Question<'a, T> {
     pub(crate) path: &'a str,
     pub(crate) body: Body<'a>,
@@ -144,7 +143,6 @@ pub(crate) struct Received<T> {
     pub(crate) retries: u32,
 }
 
-/// How one attempt is to be followed.
 enum Next<T> {
     Done(T, Value),
     Stop(ModelError),

@@ -136,12 +136,11 @@ mod tests {
 
     #[test]
     fn scoring_counts_one_request_for_each_continuation_unless_top_tokens_do() {
-        let score = Request::Score(Score {
-            prefix: Prompt::plain("The cat"),
-            continuations: vec![" sat".into(), " sits".into(), " sit".into()],
-            start: Start::Model,
-            details: Default::default(),
-        });
+        let score = Request::Score(Score::new(
+            Prompt::plain("The cat"),
+            vec![" sat".into(), " sits".into(), " sit".into()],
+            Start::Model,
+        ));
         for (model, requests) in [("openai/gpt-4o", 1), ("vllm/x", 3)] {
             assert_eq!(estimate(model, &score).requests, requests, "{model}");
         }

@@ -20,7 +20,6 @@ const LARGEST_BODY: u64 = 64 << 20;
 /// No honest file of a batch's answers is larger.
 const LARGEST_DOWNLOAD: u64 = 64 << 30;
 
-/// A client for one service.
 pub(crate) struct Http {
     client: reqwest::Client,
     servers: Servers,
@@ -39,7 +38,6 @@ pub(crate) struct Message {
     pub(crate) id: String,
 }
 
-/// How one attempt ended.
 pub(crate) type Attempt = Result<Answer, Broken>;
 
 pub(crate) struct Answer {

@@ -32,7 +32,6 @@ mod score;
 pub mod secret;
 mod servers;
 mod stream;
-mod tuning;
 pub mod wire;
 
 pub use batch_state::{BatchPart, BatchState};
@@ -44,4 +43,3 @@ pub use options::Options;
 pub use prices::{Price, Prices};
 pub use provider::{RemoteProvider, providers, providers_with, watched_providers};
 pub use stream::StreamFormat;
-pub use tuning::{ServiceTuned, ServiceTuning, TuningState, tune, tunes};

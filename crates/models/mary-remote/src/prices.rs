@@ -33,8 +33,6 @@ pub struct Price {
     pub cache_write: Option<f64>,
     /// What the batch API costs, as a share of the above; 1 when absent.
     pub batch: Option<f64>,
-    /// Tokens learned from, where the service tunes it.
-    pub training: Option<f64>,
 }
 
 impl Price {
@@ -120,9 +118,7 @@ fn parse(text: &str, path: &Path) -> Result<PriceList, ModelError> {
     };
     let list: PriceList = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
     let bad = list.models.iter().find(|p| {
-        let more = [p.cached, p.cache_write, p.batch, p.training]
-            .into_iter()
-            .flatten();
+        let more = [p.cached, p.cache_write, p.batch].into_iter().flatten();
         let mut numbers = more.chain([p.input, p.output]);
         numbers.any(|x| !(x.is_finite() && x >= 0.0))
     });

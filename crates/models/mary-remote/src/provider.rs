@@ -166,15 +166,6 @@ impl RemoteProvider {
         })
     }
 
-    /// A connection for a job of tuning.
-    pub(crate) fn tuning_connection(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Connection, ModelError> {
-        self.connection(&self.plan(model, settings)?, settings)
-    }
-
     fn identify(&self, connection: &Connection, plan: &Plan) -> Result<Identity, ModelError> {
         // Scoring by forced tokens needs to know the vocabulary, courtesy or not.
         if !plan.options.check && plan.logprobs != Logprobs::Forced {

@@ -96,7 +96,6 @@ impl Remote {
         }
     }
 
-    /// Answers one generation.
     pub(crate) async fn generate_one(
         &self,
         generate: Generate,

@@ -43,7 +43,6 @@ impl Sum {
 }
 
 impl Remote {
-    /// Answers one scoring request.
     pub(crate) async fn score_one(&self, score: Score) -> Result<Reply<Scored>, ModelError> {
         if score.continuations.is_empty() {
             return Ok(Reply::bare(Scored {

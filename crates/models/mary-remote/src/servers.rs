@@ -31,7 +31,6 @@ impl Server {
     }
 }
 
-/// The servers of one model.
 pub(crate) struct Servers(Vec<Server>);
 
 /// A request's place at one of them, given back when dropped.

@@ -123,7 +123,6 @@ struct Telling {
 }
 
 impl<'a> Teller<'a> {
-    /// A teller for one question.
     pub fn new(format: &'a dyn StreamFormat, listener: Listener, scrubber: &Scrubber) -> Self {
         Self {
             format,
@@ -146,7 +145,6 @@ impl<'a> Teller<'a> {
         };
     }
 
-    /// Takes bytes of the body.
     pub fn take(&self, bytes: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Telling {

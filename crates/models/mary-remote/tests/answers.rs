@@ -201,12 +201,11 @@ fn an_echo_scores_each_continuation_from_its_first_token() {
     let (queue, bodies) = score(
         "vllm/scripted",
         &[],
-        Score {
-            prefix: Prompt::plain("The old cat"),
-            continuations: vec![" sat".into(), " was sitting".into()],
-            start: Start::Model,
-            details: Default::default(),
-        },
+        Score::new(
+            Prompt::plain("The old cat"),
+            vec![" sat".into(), " was sitting".into()],
+            Start::Model,
+        ),
     );
     let scored = &queue.only(0).as_ref().unwrap().answer;
     assert_eq!(scored.continuations[0].tokens, [" sat"]);
@@ -217,12 +216,7 @@ fn an_echo_scores_each_continuation_from_its_first_token() {
 
 #[test]
 fn without_a_start_the_first_token_is_left_out_or_refused() {
-    let ask = |start| Score {
-        prefix: Prompt::plain(""),
-        continuations: vec!["The cat".into()],
-        start,
-        details: Default::default(),
-    };
+    let ask = |start| Score::new(Prompt::plain(""), vec!["The cat".into()], start);
     let (queue, _) = score("sglang/scripted", &[], ask(Start::Model));
     let scored = &queue.only(0).as_ref().unwrap().answer.continuations[0];
     assert!(scored.first_unscored);

@@ -369,12 +369,11 @@ fn half_a_score_that_was_paid_for_counts() {
     let ledger = Ledger::new();
     let settings = settings(&server, &[("logprobs", "echo")]);
     let model = try_open("openai-completions/davinci-002", &settings, &ledger).unwrap();
-    let mut queue = TestQueue::new([Score {
-        prefix: Prompt::plain("The cat"),
-        continuations: vec![" sat".into(), " ran".into()],
-        start: Start::Model,
-        details: Default::default(),
-    }]);
+    let mut queue = TestQueue::new([Score::new(
+        Prompt::plain("The cat"),
+        vec![" sat".into(), " ran".into()],
+        Start::Model,
+    )]);
     model.scorer().unwrap().score(&mut queue);
     assert!(queue.only(0).is_err());
     let price = 2.0;
@@ -422,12 +421,11 @@ fn echo(tokens: Value, values: Value) -> Result<Vec<f32>, ErrorKind> {
         &Ledger::new(),
     );
     let model = model.unwrap();
-    let mut queue = TestQueue::new([Score {
-        prefix: Prompt::plain("The cat"),
-        continuations: vec![" sat".into()],
-        start: Start::Model,
-        details: Default::default(),
-    }]);
+    let mut queue = TestQueue::new([Score::new(
+        Prompt::plain("The cat"),
+        vec![" sat".into()],
+        Start::Model,
+    )]);
     model.scorer().unwrap().score(&mut queue);
     match queue.only(0) {
         Ok(reply) => Ok(reply.answer.continuations[0].logprobs.clone()),

@@ -133,10 +133,7 @@ fn mistral_names_its_seed_and_openrouter_its_effort() {
 
 #[test]
 fn plain_prompts_go_to_completions_where_there_is_one_and_to_chat_elsewhere() {
-    let plain = Generate {
-        prompt: Prompt::plain("Once"),
-        sampling: Sampling::greedy(4),
-    };
+    let plain = Generate::new(Prompt::plain("Once"), Sampling::greedy(4));
     assert_eq!(
         sent("vllm/scripted", "/v1", &[], plain.clone())["prompt"],
         "Once"

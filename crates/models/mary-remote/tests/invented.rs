@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Finish, Generated, Model, ModelError, ModelSettings, Prompt, Provider as _, Score, Scored,
+    Generated, Model, ModelError, ModelSettings, Prompt, Provider as _, Score, Scored,
     Service as _, Start, Usage,
 };
 use mary_remote::wire::{Read, ReadError, WireRequest, count, text, told, top_scores, words};
@@ -38,14 +38,7 @@ impl WireFormat for Telegram {
 
     fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError> {
         let said = text(raw, "/said").ok_or_else(|| ReadError::missing("said"))?;
-        Ok(with_usage(
-            raw,
-            Generated {
-                text: said,
-                finish: Finish::Stop,
-                reasoning: None,
-            },
-        ))
+        Ok(with_usage(raw, Generated::whole(said)))
     }
 
     fn key_header(&self) -> (&'static str, &'static str) {
@@ -186,12 +179,11 @@ fn it_scores_single_tokens() {
     let likely = json!([{"token": "A", "log": -0.5}, {"token": "B", "log": -1.5}]);
     let server = RawServer::start(move |_| Say::json(&json!({"likely": likely, "words": 1})));
     let model = open(&server.unwrap(), &[("logprobs", "top")]);
-    let mut queue = TestQueue::new([Score {
-        prefix: Prompt::chat("A or B?"),
-        continuations: vec!["B".into()],
-        start: Start::Model,
-        details: Default::default(),
-    }]);
+    let mut queue = TestQueue::new([Score::new(
+        Prompt::chat("A or B?"),
+        vec!["B".into()],
+        Start::Model,
+    )]);
     model.scorer().unwrap().score(&mut queue);
     let scored = &queue.only(0).as_ref().unwrap().answer;
     assert_eq!(scored.continuations[0].logprobs, [-1.5]);

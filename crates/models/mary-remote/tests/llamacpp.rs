@@ -132,10 +132,7 @@ fn a_real_llama_cpp_server_generates_and_scores() {
 }
 
 fn words(model: &dyn Model) {
-    let ask = |form, text: &str| Generate {
-        prompt: Prompt::single(form, text),
-        sampling: Sampling::greedy(8),
-    };
+    let ask = |form, text: &str| Generate::new(Prompt::single(form, text), Sampling::greedy(8));
     let queue = generate(
         model,
         vec![
@@ -158,12 +155,11 @@ fn words(model: &dyn Model) {
 fn scores(model: &dyn Model, url: &str) {
     let scored = score(
         model,
-        Score {
-            prefix: Prompt::plain("The capital of France is"),
-            continuations: vec![" Paris.".into(), " London.".into(), " \u{1f600}!".into()],
-            start: Start::Model,
-            details: Default::default(),
-        },
+        Score::new(
+            Prompt::plain("The capital of France is"),
+            vec![" Paris.".into(), " London.".into(), " \u{1f600}!".into()],
+            Start::Model,
+        ),
     );
     let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
     eprintln!("ln p of ' Paris.', ' London.', an emoji: {sums:?}");
@@ -199,12 +195,7 @@ fn scores(model: &dyn Model, url: &str) {
         );
     }
 
-    let start = |start| Score {
-        prefix: Prompt::plain(""),
-        continuations: vec!["The cat sat.".into()],
-        start,
-        details: Default::default(),
-    };
+    let start = |start| Score::new(Prompt::plain(""), vec!["The cat sat.".into()], start);
     let without = score(model, start(Start::Never)).continuations.remove(0);
     assert!(without.first_unscored);
     let with = score(model, start(Start::Always)).continuations.remove(0);
@@ -214,15 +205,14 @@ fn scores(model: &dyn Model, url: &str) {
 
     let chat = score(
         model,
-        Score {
-            prefix: Prompt::chat("What is the capital of France?"),
-            continuations: vec![
+        Score::new(
+            Prompt::chat("What is the capital of France?"),
+            vec![
                 "The capital of France is Paris".into(),
                 "purple monkey dishwasher".into(),
             ],
-            start: Start::Model,
-            details: Default::default(),
-        },
+            Start::Model,
+        ),
     );
     let means: Vec<f64> = chat
         .continuations
@@ -233,10 +223,7 @@ fn scores(model: &dyn Model, url: &str) {
 }
 
 fn long_text_is_refused(model: &dyn Model) {
-    let long = Generate {
-        prompt: Prompt::plain("word ".repeat(9000)),
-        sampling: Sampling::greedy(1),
-    };
+    let long = Generate::new(Prompt::plain("word ".repeat(9000)), Sampling::greedy(1));
     let queue = generate(model, vec![long]);
     let error = queue.only(0).as_ref().unwrap_err();
     assert_eq!(

@@ -18,4 +18,3 @@ mod invented;
 mod llamacpp;
 mod room;
 mod servers;
-mod tuning;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use mary_kernels::dequant;
 use rayon::prelude::*;
 
-use crate::{TensorInfo, TensorType};
+use crate::TensorType;
 
 /// How rows were reordered on their way into a GGUF file. `stored(r)` is where Hugging Face's row
 /// `r` lies.
@@ -220,6 +220,20 @@ fn gather(bytes: &[u8], shape: &[usize], strides: &[usize], size: usize) -> Vec<
         }
     }
     out
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// In Hugging Face order: a linear layer's weight is `[out, in]` (GPT-2's `Conv1D` weights are
+    /// `[in, out]`, as in its own checkpoints).
+    pub shape: Vec<usize>,
+    pub dtype: TensorType,
+}
+
+impl TensorInfo {
+    pub fn numbers(&self) -> Option<usize> {
+        self.shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
+    }
 }
 
 #[cfg(test)]

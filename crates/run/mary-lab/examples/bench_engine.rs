@@ -53,10 +53,7 @@ impl Task for Sums {
                 n,
                 n / 3
             ));
-            let request = Generate {
-                prompt,
-                sampling: Sampling::greedy(4),
-            };
+            let request = Generate::new(prompt, Sampling::greedy(4));
             let target = Target::Choice {
                 question: format!("{n}"),
                 options: vec!["yes".into(), "no".into()],

@@ -24,12 +24,11 @@ impl Task for Agreement {
         let nouns = ["dog", "cat", "bird", "girl", "boy", "cow"];
         Ok(Box::new(nouns.into_iter().map(|noun| {
             let (good, bad) = (format!("The {noun} runs."), format!("The {noun} run."));
-            let ask = Ask::subject(Request::Score(Score {
-                prefix: Prompt::plain(""),
-                continuations: vec![good.clone(), bad.clone()],
-                start: Start::Model,
-                details: Default::default(),
-            }));
+            let ask = Ask::subject(Request::Score(Score::new(
+                Prompt::plain(""),
+                vec![good.clone(), bad.clone()],
+                Start::Model,
+            )));
             Ok(Item::new(noun, Target::Pair { good, bad }, vec![ask]))
         })))
     }

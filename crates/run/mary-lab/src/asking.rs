@@ -254,14 +254,7 @@ impl<'a> Asking<'a> {
             given,
             trials: spec.trials,
             seed: spec.seed,
-            finished: &|item, trial| {
-                finished.contains(&SampleId {
-                    model: model.to_owned(),
-                    task: id.to_owned(),
-                    item: item.to_owned(),
-                    trial,
-                })
-            },
+            finished: &|item, trial| finished.contains(&SampleId::new(model, id, item, trial)),
             already: self.answered(model, id),
             stop: self.stop,
             pace: if self.batches.is_some() {

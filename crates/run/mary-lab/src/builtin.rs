@@ -3,6 +3,8 @@
 //! `builtin/nano` was grown by `mary grow --size nano --seed 1 --steps 10000`; recipe and history stand
 //! beside the weights in `assets/nano`. Its checkpoints are revisions: `builtin/nano@step512`.
 
+mod packed;
+
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
@@ -14,18 +16,8 @@ use mary_weights::{Checkpoint, EmbeddedFiles};
 
 /// Said wherever the model is named.
 const REMARK: &str =
-    "grown by ourselves in minutes for trying the laboratory; no claim is made about it";
+    "trained by us in minutes, for trying the laboratory; no claim is made about it";
 
-macro_rules! checkpoints {
-    ($($step:literal),*) => {
-        &[$(($step, include_bytes!(concat!("../assets/nano/step", $step, ".safetensors")))),*]
-    };
-}
-
-/// Training step and weights, earliest first. A `static`: a constant would be embedded wherever it is used.
-static NANO: &[(&str, &[u8])] = checkpoints!(
-    "0", "16", "64", "128", "256", "512", "1000", "2000", "3000", "5000", "7000", "10000"
-);
 const CONFIG: &[u8] = include_bytes!("../assets/nano/config.json");
 const TOKENIZER: &[u8] = include_bytes!("../assets/nano/tokenizer.json");
 const TOKENIZER_CONFIG: &[u8] = include_bytes!("../assets/nano/tokenizer_config.json");
@@ -36,7 +28,7 @@ pub struct Builtin;
 
 /// Revisions of the built-in model, earliest first.
 pub fn revisions() -> impl Iterator<Item = String> {
-    NANO.iter().map(|(step, _)| format!("step{step}"))
+    packed::steps().map(|step| format!("step{step}"))
 }
 
 /// Writes a built-in checkpoint as a folder in Hugging Face layout, for tuning, and returns the folder.
@@ -78,20 +70,13 @@ fn weights(model: &ModelRef) -> Result<&'static [u8], ModelError> {
         let message = format!("no built-in model is called `{}`", model.name);
         return Err(ModelError::new(ErrorKind::BadRequest, message).hint("there is builtin/nano"));
     }
-    let wanted = match &model.revision {
-        None => NANO.last(),
-        Some(revision) => NANO
-            .iter()
-            .find(|(step, _)| revision.strip_prefix("step") == Some(step)),
-    };
-    let Some((_, safetensors)) = wanted else {
+    let step = model.revision.as_deref();
+    // What does not begin with `step` becomes a step that there is not.
+    packed::weights(step.map(|r| r.strip_prefix("step").unwrap_or_default())).ok_or_else(|| {
         let known = revisions().collect::<Vec<_>>().join(", ");
         let message = format!("{model} is not among the checkpoints kept");
-        return Err(
-            ModelError::new(ErrorKind::BadRequest, message).hint(format!("there are {known}"))
-        );
-    };
-    Ok(safetensors)
+        ModelError::new(ErrorKind::BadRequest, message).hint(format!("there are {known}"))
+    })
 }
 
 impl Provider for Builtin {

@@ -38,6 +38,9 @@ pub struct DryRun {
     /// How fast this machine is taken to be, where a model runs on it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub speed: String,
+    /// What models say of how they would be computed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outlook: Vec<String>,
 }
 
 impl EstimateRow {
@@ -117,6 +120,9 @@ impl fmt::Display for DryRun {
         if !self.speed.is_empty() {
             writeln!(f, "{}", self.speed)?;
         }
+        for line in &self.outlook {
+            writeln!(f, "{line}")?;
+        }
         write!(f, "{}", self.prices)
     }
 }
@@ -185,6 +191,7 @@ mod tests {
             ],
             prices: "prices of DATE".into(),
             speed: String::new(),
+            outlook: vec![],
         };
         let expected = "\
 model           task          requests      tokens in   tokens out ≤        cost ≤
@@ -207,11 +214,15 @@ prices of DATE";
             rows: vec![row],
             prices: String::new(),
             speed: "time is an estimate".into(),
+            outlook: vec!["small: 1 of 24 blocks are held".into()],
         };
         let text = dry.to_string();
         assert!(text.contains("about 1 h 22 min on this machine"), "{text}");
         assert!(text.contains("\nsmall  htest/rhyme"), "{text}");
-        assert!(text.contains("time is an estimate"), "{text}");
+        assert!(
+            text.contains("time is an estimate\nsmall: 1 of 24"),
+            "{text}"
+        );
         assert!(!text.contains("price"), "{text}");
         assert_eq!((dry.cost(), dry.seconds()), (Some(0.0), Some(4920.0)));
     }

@@ -43,7 +43,7 @@ impl Speed {
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         Self::new(
             execution.threads.unwrap_or(all).clamp(1, all),
-            usize::from(device.starts_with("cuda")),
+            device.matches("cuda").count(),
         )
     }
 
@@ -101,6 +101,9 @@ impl PreparedRun<'_> {
                     estimate,
                 });
             }
+            let provider = self.lab.provider(model)?;
+            let settings = self.spec.model_settings();
+            dry.outlook.extend(provider.outlook(model, &settings));
             if let Some(estimator) = &estimator {
                 dry.prices = estimator.prices().to_owned();
             }

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    Cell, Declarations, Estimate, Exhibits, Figure, ModelCard, ModelRef, Point, Scale, Series,
-    Table,
+    Cell, Estimate, Exhibits, Figure, ModelCard, ModelRef, Point, Scale, Series, Table,
 };
 use mary_stats::{LEVEL, intervals};
 use mary_train::{End, LearningStep, MergedProvenance, TrainError};
 
-const DECLARED: &str = include_str!("learning.json");
+use crate::DECLARED;
 
 /// Points of a drawn curve, at most: every loss is the mean over a stretch of steps.
 const DRAWN: usize = 100;
@@ -70,7 +69,6 @@ fn ending(folder: &Path) -> Result<String, TrainError> {
 }
 
 fn shown(all: &[Tuned]) -> Exhibits {
-    let declared = Declarations::read(DECLARED);
     let of = |name: &str, points: &dyn Fn(&Tuned) -> Vec<Point>| -> Vec<Series> {
         let drawn = all.iter().map(|tuned| {
             // One model needs no name: what is drawn of it does.
@@ -95,7 +93,7 @@ fn shown(all: &[Tuned]) -> Exhibits {
         });
         scored.collect()
     });
-    let loss = declared.figure("learning-loss");
+    let loss = DECLARED.figure("learning-loss");
     let mut figures = if all.len() == 1 {
         let caption = format!(
             "Mean loss of the answers that are learned from, while they are learned{}, and of those that are kept \
@@ -116,14 +114,14 @@ fn shown(all: &[Tuned]) -> Exhibits {
         let loss = loss.saying("title", "Loss of what is learned from");
         vec![
             loss.saying("caption", caption).with_series(learned),
-            declared.figure("learning-held-out").with_series(kept),
+            DECLARED.figure("learning-held-out").with_series(kept),
         ]
     };
-    figures.push(declared.figure("learning-exact").with_series(exact));
+    figures.push(DECLARED.figure("learning-exact").with_series(exact));
     figures.retain(|f| !f.series.is_empty());
     figures.iter_mut().for_each(spread);
     Exhibits {
-        tables: vec![table(declared.table("learning-table"), all)],
+        tables: vec![table(DECLARED.table("learning-table"), all)],
         figures,
         pictures: Vec::new(),
     }
@@ -247,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_is_declared_can_be_read() {
-        assert_eq!(Declarations::check(DECLARED), Ok(()));
+        assert_eq!(mary_contract::Declarations::check(crate::EXHIBITS), Ok(()));
     }
 
     #[test]

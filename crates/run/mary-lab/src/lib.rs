@@ -112,3 +112,11 @@ pub use shard::{Shard, ShardChoice, ShardError, cut, deal, size_in_name};
 pub use spec::{AdaptiveChoice, Execution, Opening, RunSpec, TaskChoice};
 pub use summary::{completed, load_summary, summarise};
 pub use task_files::{TaskFiles, files_named, is_task_file};
+
+use mary_contract::Declarations;
+
+const EXHIBITS: &str = include_str!("exhibits.json");
+
+/// Titles, captions, heads and axes of our tables and figures.
+static DECLARED: std::sync::LazyLock<Declarations> =
+    std::sync::LazyLock::new(|| Declarations::read(EXHIBITS));

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    ContinuationScore, Details, Job, Model, ModelError, ModelSettings, Prompt, Provider as _,
-    Reply, Score, Scored, Start, Ticket, Vector, WorkQueue,
+    ContinuationScore, Job, Model, ModelError, ModelSettings, Prompt, Provider as _, Reply, Score,
+    Scored, Start, Ticket, Vector, WorkQueue,
 };
 use mary_lab::builtin::Builtin;
 use mary_lab::inside::Subject;
@@ -295,12 +295,11 @@ impl WorkQueue<Score, Scored> for One {
 }
 
 fn scores(model: &dyn Model, prefix: &str, words: &[&str]) -> Vec<f64> {
-    let score = Score {
-        prefix: Prompt::plain(prefix),
-        continuations: words.iter().map(|w| (*w).to_owned()).collect(),
-        start: Start::Text,
-        details: Details::default(),
-    };
+    let score = Score::new(
+        Prompt::plain(prefix),
+        words.iter().map(|w| (*w).to_owned()).collect(),
+        Start::Text,
+    );
     let mut queue = One(Some(score), Vec::new());
     model.scorer().unwrap().score(&mut queue);
     queue.1

@@ -127,6 +127,8 @@ fn checkpoints_are_one_subject_and_an_adaptive_run_goes_on_as_it_was_begun() {
     assert_eq!(score.method, "irt-predictive");
     let ability = row.measure("ability").unwrap();
     assert!(ability.low < ability.high && row.chance_test.is_none());
+    // Nothing stands beside it that was averaged over items chosen for this model.
+    assert!(row.breakdowns.is_empty() && row.measures.len() == 2);
     let halves = adaptive(&home.path().join("halves"), &folder, 21);
     assert_eq!(halves.0.rows, whole.0.rows);
     let turns = |path: &Path| std::fs::read_to_string(path.join("turns.jsonl")).unwrap();

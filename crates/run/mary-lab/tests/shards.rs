@@ -45,12 +45,11 @@ impl Task for Drawn {
             let group = dice.roll(groups);
             let mut text = format!("group {group}: ").repeat(1 + prefix as usize / 12);
             text.push_str(&"x".repeat(dice.roll(length) as usize));
-            let ask = Ask::subject(Request::Score(Score {
-                prefix: Prompt::plain(text),
-                continuations: vec![" a".into(), format!(" b{n}")],
-                start: Start::Model,
-                details: mary_contract::Details::default(),
-            }));
+            let ask = Ask::subject(Request::Score(Score::new(
+                Prompt::plain(text),
+                vec![" a".into(), format!(" b{n}")],
+                Start::Model,
+            )));
             Ok(Item::new(format!("i{n}"), Target::Text("a".into()), vec![ask]).in_stratum("all"))
         })))
     }

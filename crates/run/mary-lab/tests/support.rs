@@ -20,10 +20,7 @@ pub fn registry() -> Registry {
 }
 
 fn generate(text: String) -> Request {
-    Request::Generate(Generate {
-        prompt: Prompt::chat(text),
-        sampling: Sampling::greedy(5),
-    })
+    Request::Generate(Generate::new(Prompt::chat(text), Sampling::greedy(5)))
 }
 
 impl Task for Parity {

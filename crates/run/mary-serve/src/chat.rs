@@ -125,10 +125,7 @@ pub(crate) async fn chat(call: Call, request: Request) -> Result<Response, ApiEr
     }
     let prompt = prompt(request.messages)?;
     let head = Head::new("chatcmpl", &served.name);
-    let ask = |place: usize| Generate {
-        prompt: prompt.clone(),
-        sampling: drawing.sampling(place, USUAL_LENGTH),
-    };
+    let ask = |place: usize| Generate::new(prompt.clone(), drawing.sampling(place, USUAL_LENGTH));
     if drawing.stream {
         if drawing.count() > 1 || request.logprobs {
             let message = "a stream holds one answer, without log-probabilities";

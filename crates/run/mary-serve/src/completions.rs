@@ -278,10 +278,7 @@ fn prompt_of(
             return Err(ApiError::bad(message));
         }
     }
-    Ok(Generate {
-        prompt,
-        sampling: drawing.sampling(place, USUAL_LENGTH),
-    })
+    Ok(Generate::new(prompt, drawing.sampling(place, USUAL_LENGTH)))
 }
 
 async fn answers<'a>(

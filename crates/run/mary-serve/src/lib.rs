@@ -40,7 +40,6 @@ use error::ApiError;
 use metrics::Metrics;
 use served::Served;
 
-/// How a server is run.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
     /// Where it listens. Without a key only an address of this machine itself is taken.

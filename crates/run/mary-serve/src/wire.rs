@@ -162,7 +162,6 @@ fn fresh_seed() -> u64 {
     u64::from_le_bytes(bytes.as_bytes()[..8].try_into().unwrap_or_default())
 }
 
-/// The head of every answer.
 #[derive(Clone)]
 pub(crate) struct Head {
     id: String,

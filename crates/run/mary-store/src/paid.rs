@@ -229,7 +229,7 @@ impl PaidAnswers {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use mary_contract::{Finish, Generated, ReplyMeta, Response, Usage};
+    use mary_contract::{Generated, ReplyMeta, Response, Usage};
 
     use super::*;
 
@@ -239,11 +239,7 @@ mod tests {
 
     fn reply(text: &str, cost: f64) -> Reply {
         Reply {
-            answer: Response::Generated(Generated {
-                text: text.to_owned(),
-                finish: Finish::Stop,
-                reasoning: None,
-            }),
+            answer: Response::Generated(Generated::whole(text.to_owned())),
             meta: ReplyMeta {
                 usage: Usage {
                     cost: Some(cost),

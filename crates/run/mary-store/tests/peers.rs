@@ -33,12 +33,11 @@ fn run(root: &Path) -> RunFolder {
     };
     scored.exchanges = vec![Exchange {
         key: key("scored"),
-        ask: Ask::subject(Request::Score(Score {
-            prefix: Prompt::plain("Once"),
-            continuations: vec![" upon".into(), " under".into()],
-            start: Start::Always,
-            details: Default::default(),
-        })),
+        ask: Ask::subject(Request::Score(Score::new(
+            Prompt::plain("Once"),
+            vec![" upon".into(), " under".into()],
+            Start::Always,
+        ))),
         reply: Ok(Reply::bare(Response::Scored(Scored {
             continuations: vec![score(-1.5), score(-3.0)],
         }))),

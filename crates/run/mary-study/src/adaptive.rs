@@ -82,7 +82,6 @@ impl AdaptiveTest {
         })
     }
 
-    /// Writes it into a study's folder.
     pub fn write(&self, folder: &Path) -> Result<(), StudyError> {
         let path = folder.join(FILE);
         let bytes = serde_json::to_vec(self).map_err(|e| StudyError::refused(e.to_string()))?;

@@ -265,10 +265,8 @@ fn estimate(interval: &Interval) -> Estimate {
 /// In place of what the row has under this name.
 pub(crate) fn put_measure(row: &mut SummaryRow, name: &str, interval: Option<Interval>) {
     row.measures.retain(|m| m.name != name);
-    row.measures.extend(interval.map(|interval| Measure {
-        name: name.to_owned(),
-        estimate: estimate(&interval),
-    }));
+    row.measures
+        .extend(interval.map(|interval| Measure::new(name, estimate(&interval))));
 }
 
 /// Puts intervals over people and items into a row of a summary, and agreement beside it. A published
@@ -350,9 +348,9 @@ impl std::fmt::Display for PeopleStatistics {
             ("none fits", self.none_fits.as_ref().map(percent)),
             ("score, flagged", self.flagged.as_ref().map(percent)),
             ("score, others", self.unflagged.as_ref().map(percent)),
-            ("seconds", seconds),
+            ("seconds per answer", seconds),
             (
-                "over the trials",
+                "across trials",
                 (!self.learning.is_empty()).then_some(curve),
             ),
             (

@@ -146,8 +146,7 @@ impl Session {
                 Ok(false)
             }
             (CopyKind::Run, Some(registry)) => {
-                let done = self.rewrite_run(path, registry);
-                done.map(|()| true).map_err(|e| e.to_string())
+                self.rewrite_run(path, registry).map_err(|e| e.to_string())
             }
             (CopyKind::Run, None) => {
                 Err("the next `mary study` command writes this run folder again".into())
@@ -263,7 +262,7 @@ fn traces(folder: &Path, word: &str) -> Vec<PathBuf> {
 }
 
 /// Whether a file holds a word, read piece by piece.
-fn holds(path: &Path, word: &str) -> io::Result<bool> {
+pub(crate) fn holds(path: &Path, word: &str) -> io::Result<bool> {
     let word = word.as_bytes();
     let mut file = mary_platform::open_plain(path)?;
     let mut piece = vec![0; 1 << 16];

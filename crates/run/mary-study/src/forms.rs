@@ -347,10 +347,7 @@ fn asked(language: Language) -> &'static str {
 fn keyed(number: usize, shown: &[(String, String)], form: &Form) -> KeyedItem {
     let said: Vec<String> = shown.iter().map(said).collect();
     let asked = format!("{}\n\n0 = {}, 1 = {}", said.join("\n\n"), form.no, form.yes);
-    let request = Request::Generate(Generate {
-        prompt: Prompt::chat(asked),
-        sampling: Sampling::greedy(1),
-    });
+    let request = Request::Generate(Generate::new(Prompt::chat(asked), Sampling::greedy(1)));
     let id = format!("text-{:04}", number + 1);
     KeyedItem {
         task: 0,
@@ -440,12 +437,7 @@ mod tests {
     /// A judge with a spreadsheet used to read the model's name in its first column.
     #[test]
     fn a_spreadsheet_names_no_model_and_the_run_finds_its_answers_again() {
-        let id = |model: &str, item: &str| SampleId {
-            model: model.into(),
-            task: "family/describe".into(),
-            item: item.into(),
-            trial: 1,
-        };
+        let id = |model: &str, item: &str| SampleId::new(model, "family/describe", item, 1);
         let mut form = MarkingForm::new("any error", "none", &["concept", "description"])
             .measured("sound_to_people");
         let answers = [("m/x", "a"), ("m/x", "b"), ("m/y", "a")].map(|(m, i)| id(m, i));

@@ -19,21 +19,6 @@ pub enum Lists {
     Fixed,
 }
 
-impl std::str::FromStr for Lists {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "latin" => Ok(Self::Latin),
-            "balanced" => Ok(Self::Balanced),
-            "fixed" => Ok(Self::Fixed),
-            other => Err(format!(
-                "`{other}` is none of `latin`, `balanced` and `fixed`"
-            )),
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Design {
     pub items: usize,

@@ -6,6 +6,7 @@ use mary_contract::{Registry, RunSummary, Sample};
 use mary_store::RunFolder;
 
 use crate::StudyError;
+use crate::deletion;
 use crate::error::io_at;
 use crate::judgements::{self, Joining, Mark};
 use crate::keys::{Judging, Keys};
@@ -44,15 +45,23 @@ impl Session {
     }
 
     /// Closes the study: nobody is let in any more, and no answer taken. The run folder below `root` holds
-    /// what was answered; there is none where nobody counts who finished.
+    /// what was answered; there is none where nobody counts who finished. Refused, with the study still open, where
+    /// that folder holds the answers of another copy of the study, such as a rehearsal's.
     pub fn close(
         &self,
         registry: &Registry,
         root: &Path,
     ) -> Result<Option<(PathBuf, RunSummary, Results)>, StudyError> {
-        self.store.wait(store::close_study)?;
         let keys = self.study.keys()?;
         let run = std::path::absolute(root.join(self.run_id(&keys)?)).map_err(io_at(root))?;
+        if self.is_of_another(&run, !self.judged(registry)?.samples.is_empty())? {
+            return Err(StudyError::refused(format!(
+                "{} holds the answers of another copy of this study; nothing was changed\n\
+                 hint: move that folder away, or choose another output path",
+                run.display()
+            )));
+        }
+        self.store.wait(store::close_study)?;
         // Noted first: whoever withdraws from now on is taken out of it.
         let noted = run.to_string_lossy().into_owned();
         let path = noted.clone();
@@ -82,7 +91,7 @@ impl Session {
         };
         let run = root.join(self.run_id(&keys)?);
         let run = std::path::absolute(&run).map_err(io_at(root))?;
-        if run.exists() {
+        if run.exists() && !self.is_of_another(&run, true)? {
             let noted = run.to_string_lossy().into_owned();
             self.store
                 .wait(move |db| store::record(db, &noted, CopyKind::Run, 0))?;
@@ -90,8 +99,31 @@ impl Session {
         Ok(())
     }
 
-    /// Writes a run folder again after somebody withdrew; without anybody left there is none.
-    pub(crate) fn rewrite_run(&self, run: &Path, registry: &Registry) -> Result<(), StudyError> {
+    /// Whether a run folder holds the answers of another copy of the study: copies of one folder (`cp -r`, for a
+    /// rehearsal) have one name and one key, and only the people differ. Where nobody of ours counts (`counted`), all
+    /// that is in our run may be somebody who withdrew; then it is ours if we wrote there.
+    fn is_of_another(&self, run: &Path, counted: bool) -> Result<bool, StudyError> {
+        if !run.exists() {
+            return Ok(false);
+        }
+        let log = run.join("samples.jsonl");
+        for one in self.people()? {
+            let name = format!("\"{}\"", one.person.pseudonym);
+            if log.exists() && deletion::holds(&log, &name).map_err(io_at(&log))? {
+                return Ok(false);
+            }
+        }
+        let path = run.to_string_lossy().into_owned();
+        let copies = self.store.wait(store::copies)?;
+        Ok(counted || copies.iter().all(|copy| copy.path != path))
+    }
+
+    /// Writes a run folder again after somebody withdrew; without anybody left there is none. False where another
+    /// copy of the study has written its own in that place.
+    pub(crate) fn rewrite_run(&self, run: &Path, registry: &Registry) -> Result<bool, StudyError> {
+        if self.is_of_another(run, !self.judged(registry)?.samples.is_empty())? {
+            return Ok(false);
+        }
         let keys = self.study.keys()?;
         let root = run.parent().unwrap_or(run);
         // Opened first: what is not this study's run is left alone.
@@ -110,7 +142,7 @@ impl Session {
         if written.is_none_or(|(path, ..)| path.file_name() != run.file_name()) {
             std::fs::remove_dir_all(run).map_err(io_at(run))?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn run_id(&self, keys: &Keys) -> Result<String, StudyError> {

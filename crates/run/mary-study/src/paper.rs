@@ -29,7 +29,7 @@ pub fn print(
     let keys = study.keys()?;
     let mut html = format!(
         "<!doctype html>\n<html lang=\"{}\"><meta charset=\"utf-8\"><title>{}</title><style>{}</style>\n",
-        study.settings.language.code(),
+        study.settings.language.name(),
         escaped(&study.settings.title),
         STYLE
     );

@@ -36,12 +36,10 @@ static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
     read.preset
 });
 
-/// All of them.
 pub fn presets() -> &'static [Preset] {
     &PRESETS
 }
 
-/// The design of this name.
 pub fn preset(name: &str) -> Option<&'static Preset> {
     presets().iter().find(|p| p.name == name)
 }

@@ -2,8 +2,8 @@
 //! how the one becomes a reply that the task's own judge reads.
 
 use mary_contract::{
-    ContinuationScore, Finish, ForPeople, Generated, LabelledExample, Part, PeopleAnswer, Reply,
-    Request, Response, Scored,
+    ContinuationScore, ForPeople, Generated, LabelledExample, Part, PeopleAnswer, Reply, Request,
+    Response, Scored,
 };
 use serde::{Deserialize, Serialize};
 
@@ -215,13 +215,7 @@ impl Question {
 /// The reply that a model would have given. `said` is what it would have written for each option.
 /// Nothing for an answer that chooses none of what is offered: it is judged without the judge.
 pub fn reply(answer: &Answer, said: &[String], request: &Request) -> Option<Reply> {
-    let words = |text: String| {
-        Some(Reply::bare(Response::Generated(Generated {
-            text,
-            finish: Finish::Stop,
-            reasoning: None,
-        })))
-    };
+    let words = |text: String| Some(Reply::bare(Response::Generated(Generated::whole(text))));
     match (answer, request) {
         (Answer::Choice(chosen) | Answer::Flagged(chosen), Request::Score(score)) => {
             let continuations = (0..score.continuations.len()).map(|place| ContinuationScore {

@@ -147,10 +147,7 @@ fn rows(name: &str, bytes: &[u8], language: Language) -> Result<Vec<Vec<Conditio
             Some(question) => format!("{whole}\n\n{question}"),
             None => whole,
         };
-        let request = Request::Generate(Generate {
-            prompt: Prompt::chat(prompt),
-            sampling: Sampling::greedy(16),
-        });
+        let request = Request::Generate(Generate::new(Prompt::chat(prompt), Sampling::greedy(16)));
         let number = same.len() + 1;
         let mut made = Item::new(
             format!("{id}-{number}"),
@@ -231,11 +228,7 @@ fn asked(cells: &BTreeMap<&str, &str>, language: Language) -> Result<Asked, Stri
             "the answer `{right}` is none of the options {given}"
         ));
     };
-    let target = Target::Choice {
-        question: question.to_owned(),
-        options: options.clone(),
-        correct,
-    };
+    let target = Target::one_of(question.to_owned(), options.clone(), correct);
     let form = AnswerForm::Choice {
         options: options.clone(),
         ordered: true,

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mary_contract::{
-    Capabilities, Exchange, Finish, Generated, Item, Judgement, Key, ModelCard, ModelRef,
-    ModelSettings, Registry, RegistryError, Reply, Response, RunManifest, RunSummary, Sample,
-    SampleId, Task, TaskCard, TaskRun, UnscoredReason,
+    Capabilities, Exchange, Generated, Item, Judgement, Key, ModelCard, ModelRef, Registry,
+    RegistryError, Reply, Response, RunManifest, RunSummary, Sample, SampleId, Task, TaskCard,
+    TaskRun, UnscoredReason,
 };
 use mary_lab::engine::summarise::{Summariser, Verdict, test_against_chance};
 use mary_store::{RunFolder, SCHEMA, run_digest};
@@ -164,22 +164,13 @@ fn sample(
     let key_of = Key::of(&model, by.card(), trial, &ask.request)
         .map_err(|e| StudyError::refused(e.to_string()))?;
     let said = said.unwrap_or_else(|| {
-        Reply::bare(Response::Generated(Generated {
-            text: match given.answer {
-                Answer::NoneFits => "none fits".into(),
-                _ => String::new(),
-            },
-            finish: Finish::Stop,
-            reasoning: None,
-        }))
+        Reply::bare(Response::Generated(Generated::whole(match given.answer {
+            Answer::NoneFits => "none fits".into(),
+            _ => String::new(),
+        })))
     });
     Ok(Sample {
-        id: SampleId {
-            model,
-            task: by.card().id.to_string(),
-            item: item.id.clone(),
-            trial,
-        },
+        id: SampleId::new(model, by.card().id.to_string(), item.id.clone(), trial),
         item,
         exchanges: vec![Exchange {
             key: key_of,
@@ -259,20 +250,16 @@ fn manifest(study: &Study, keys: &Keys, results: &Results) -> Result<RunManifest
     say("none fits", none_fits.into());
     let mut manifest = RunManifest {
         schema: SCHEMA,
-        id: String::new(),
         created: jiff::Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%SZ")
             .to_string(),
         version: env!("CARGO_PKG_VERSION").into(),
         command: keys.command.clone(),
         models: vec![card],
-        model_settings: ModelSettings::default(),
-        judge: None,
-        judge_choice: Default::default(),
         tasks: keys.tasks.clone(),
         trials: u32::try_from(settings.people).unwrap_or(u32::MAX),
         seed: settings.seed,
-        execution: Default::default(),
+        ..RunManifest::default()
     };
     let digest = run_digest(&manifest)?;
     let short = digest.get(..10).unwrap_or(&digest);

@@ -48,22 +48,17 @@ pub struct Settings {
     pub checks: Vec<Check>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Language {
-    #[default]
-    En,
-    Zh,
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Language {
+        #[default]
+        En = "en",
+        Zh = "zh",
+    }
 }
 
 impl Language {
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::En => "en",
-            Self::Zh => "zh",
-        }
-    }
-
     /// What stands between words.
     pub fn joint(self) -> &'static str {
         match self {

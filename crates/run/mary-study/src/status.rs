@@ -62,7 +62,7 @@ pub fn rows(
         rows.push(("minutes to finish (median)".into(), format!("{median:.1}")));
     }
     let open = admission == Admission::Open;
-    rows.push(("new people are let in".into(), open.to_string()));
+    rows.push(("new people are admitted".into(), open.to_string()));
     rows.push(("closed".into(), closed.to_string()));
     rows
 }

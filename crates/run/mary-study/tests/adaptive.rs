@@ -34,6 +34,7 @@ fn make(folder: &Path, people: usize, most: usize) -> Study {
             text: String::new(),
             kind: String::new(),
             only: None,
+            compared: None,
             item: Item::binary(1.8, difficulty, 0.0),
             difficulty,
             error: 0.1,

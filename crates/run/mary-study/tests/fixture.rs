@@ -246,9 +246,7 @@ pub fn described(root: &Path) -> (mary_store::RunFolder, mary_study::forms::Form
 
 /// The same with another of the family's forms.
 pub fn described_as(root: &Path, form: &str) -> (mary_store::RunFolder, mary_study::forms::Form) {
-    use mary_contract::{
-        Exchange, Finish, Generated, Judgement, Key, Reply, Response, Sample, SampleId,
-    };
+    use mary_contract::{Exchange, Generated, Judgement, Key, Reply, Response, Sample, SampleId};
     let registry = registry();
     let task = registry.task("physico/describe").unwrap();
     let settings = TaskSettings {
@@ -272,18 +270,9 @@ pub fn described_as(root: &Path, form: &str) -> (mary_store::RunFolder, mary_stu
                 );
                 let mut item = item.clone();
                 let ask = item.asks.remove(0);
-                let reply = Reply::bare(Response::Generated(Generated {
-                    text,
-                    finish: Finish::Stop,
-                    reasoning: None,
-                }));
+                let reply = Reply::bare(Response::Generated(Generated::whole(text)));
                 let sample = Sample {
-                    id: SampleId {
-                        model: model.into(),
-                        task: "physico/describe".into(),
-                        item: item.id.clone(),
-                        trial,
-                    },
+                    id: SampleId::new(model, "physico/describe", item.id.clone(), trial),
                     exchanges: vec![Exchange {
                         key: Key::of(model, task.card(), trial, &ask.request).unwrap(),
                         ask,

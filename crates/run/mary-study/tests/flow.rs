@@ -355,10 +355,10 @@ fn whoever_did_not_finish_is_counted_apart() {
     };
     let before = rows();
     assert_eq!(row(&before, "running"), "1");
-    assert_eq!(row(&before, "new people are let in"), "true");
+    assert_eq!(row(&before, "new people are admitted"), "true");
     session.stop_admission().unwrap();
     let letting = rows();
-    assert_eq!(row(&letting, "new people are let in"), "false");
+    assert_eq!(row(&letting, "new people are admitted"), "false");
     assert_eq!(row(&letting, "closed"), "false");
     let runs = dir.path().join("runs");
     let (_, summary, found) = session.close(&fixture::registry(), &runs).unwrap().unwrap();

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use mary_contract::{
-    Arguments, Exchange, Finish, Generated, Key, Made, NoData, Registry, Reply, Response, Sample,
-    SampleId, TaskSettings,
+    Arguments, Exchange, Generated, Key, Made, NoData, Registry, Reply, Response, Sample, SampleId,
+    TaskSettings,
 };
 use mary_store::RunFolder;
 use mary_study::forms::{Form, FormOrigin, frozen};
@@ -212,13 +212,7 @@ fn thought(registry: &Registry, runs: &Path) -> std::path::PathBuf {
     };
     let manifest = fixture::manifest("thought", task.as_ref(), settings.clone(), &[MODEL]);
     let mut folder = RunFolder::create_or_open(runs, &manifest).unwrap();
-    let words = |text: String| {
-        Reply::bare(Response::Generated(Generated {
-            text,
-            finish: Finish::Stop,
-            reasoning: None,
-        }))
-    };
+    let words = |text: String| Reply::bare(Response::Generated(Generated::whole(text)));
     let items = task.items(&settings, &NoData).unwrap().take(8);
     for (place, item) in items.map(Result::unwrap).enumerate() {
         let mary_contract::Target::Choice { correct, .. } = &item.target else {
@@ -243,12 +237,7 @@ fn thought(registry: &Registry, runs: &Path) -> std::path::PathBuf {
             reply: Ok(reply),
         });
         let sample = Sample {
-            id: SampleId {
-                model: MODEL.into(),
-                task: "htest/end-punctuation".into(),
-                item: item.id.clone(),
-                trial: 0,
-            },
+            id: SampleId::new(MODEL, "htest/end-punctuation", item.id.clone(), 0),
             exchanges: exchanges.collect(),
             judgement,
             item,

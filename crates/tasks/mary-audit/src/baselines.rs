@@ -274,11 +274,8 @@ fn label_sheets(set: &Set<'_>) -> Vec<Sheet> {
         "whether the first and last word occurred in other items, and with which label",
         set.examples.iter().map(|e| e.question.as_str()),
     ));
-    if set
-        .examples
-        .windows(2)
-        .any(|w| w[0].options != w[1].options)
-    {
+    let mut neighbours = set.examples.windows(2);
+    if neighbours.any(|w| w[0].options != w[1].options) {
         let order = each(&|e| vec![format!("options shown as {}", e.options.join(", "))]);
         sheets.push(sheet(
             "option_order",

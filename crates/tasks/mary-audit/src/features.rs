@@ -7,10 +7,10 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Words of a text: lower case, letters, digits and inner hyphens or apostrophes.
 pub(crate) fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '\''))
-        .filter(|w| !w.is_empty())
-        .map(str::to_lowercase)
-        .collect()
+    let words = text
+        .split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '\''))
+        .filter(|w| !w.is_empty());
+    words.map(str::to_lowercase).collect()
 }
 
 pub(crate) fn bag_of_words(text: &str) -> Vec<String> {
@@ -19,10 +19,7 @@ pub(crate) fn bag_of_words(text: &str) -> Vec<String> {
 
 /// Runs of one to three characters, with the edges marked.
 pub(crate) fn ngrams(text: &str) -> Vec<String> {
-    let characters: Vec<char> = std::iter::once('^')
-        .chain(text.chars())
-        .chain(std::iter::once('$'))
-        .collect();
+    let characters: Vec<char> = format!("^{text}$").chars().collect();
     distinct((1..=3).flat_map(|n| {
         characters
             .windows(n)
@@ -42,11 +39,8 @@ pub(crate) fn first_character(text: &str) -> Vec<String> {
 /// The last character, and the last one that is a letter or digit.
 pub(crate) fn last_character(text: &str) -> Vec<String> {
     let last = text.chars().next_back().map(|c| format!("ends in `{c}`"));
-    let letter = text
-        .chars()
-        .rev()
-        .find(|c| c.is_alphanumeric())
-        .map(|c| format!("last letter `{c}`"));
+    let letter = text.chars().rev().find(|c| c.is_alphanumeric());
+    let letter = letter.map(|c| format!("last letter `{c}`"));
     last.into_iter().chain(letter).collect()
 }
 
@@ -118,9 +112,8 @@ impl Bands {
 
 fn edges(mut lengths: Vec<usize>) -> Vec<usize> {
     lengths.sort_unstable();
-    let mut edges: Vec<usize> = (1..8)
-        .filter_map(|i| lengths.get(i * lengths.len() / 8).copied())
-        .collect();
+    let edge = |i: usize| lengths.get(i * lengths.len() / 8).copied();
+    let mut edges: Vec<usize> = (1..8).filter_map(edge).collect();
     edges.dedup();
     edges
 }
@@ -142,28 +135,24 @@ fn band(unit: &str, edges: &[usize], length: usize) -> String {
 pub(crate) fn standing(name: (&str, &str), values: &[f64]) -> Vec<Vec<String>> {
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    values
-        .iter()
-        .map(|&value| {
-            if most == least {
-                Vec::new()
-            } else if value == most {
-                vec![format!("the {} option", name.0)]
-            } else if value == least {
-                vec![format!("the {} option", name.1)]
-            } else {
-                vec![format!("neither the {} nor the {} option", name.0, name.1)]
-            }
-        })
-        .collect()
+    let said = |&value: &_| {
+        if most == least {
+            Vec::new()
+        } else if value == most {
+            vec![format!("the {} option", name.0)]
+        } else if value == least {
+            vec![format!("the {} option", name.1)]
+        } else {
+            vec![format!("neither the {} nor the {} option", name.0, name.1)]
+        }
+    };
+    values.iter().map(said).collect()
 }
 
 /// How many characters each option shares with the average other one: the odd one out has least.
 pub(crate) fn similarity_to_rivals(options: &[String]) -> Vec<f64> {
-    let sets: Vec<BTreeSet<char>> = options
-        .iter()
-        .map(|o| o.to_lowercase().chars().collect())
-        .collect();
+    let letters = |o: &String| o.to_lowercase().chars().collect();
+    let sets: Vec<BTreeSet<char>> = options.iter().map(letters).collect();
     let lengths: Vec<f64> = options.iter().map(|o| o.chars().count() as f64).collect();
     (0..options.len())
         .map(|i| {

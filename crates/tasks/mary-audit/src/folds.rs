@@ -43,10 +43,9 @@ fn root(parent: &mut [usize], mut index: usize) -> usize {
 /// balanced by.
 pub(crate) fn assign(groups: &[usize], labels: &[usize], folds: usize, seed: u64) -> Vec<usize> {
     let members = groups.iter().zip(labels).enumerate();
-    let mut order: Vec<(usize, usize)> = members
-        .filter(|(index, (group, _))| index == *group)
-        .map(|(_, (&group, &label))| (label, group))
-        .collect();
+    let first = members.filter(|(index, (group, _))| index == *group);
+    let mut order: Vec<(usize, usize)> =
+        first.map(|(_, (&group, &label))| (label, group)).collect();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     order.shuffle(&mut rng);
     // Stable: within a label the shuffled order stays, and labels are dealt round in turn.

@@ -218,17 +218,12 @@ impl<'s> Cases<'s> {
         columns: &[usize],
         examples: &[usize],
     ) -> Result<DenseMatrix<f64>, AuditError> {
-        let rows: Vec<Vec<f64>> = examples
-            .iter()
-            .filter_map(|i| self.surface.rows.get(*i))
-            .flatten()
-            .map(|row| {
-                columns
-                    .iter()
-                    .filter_map(|c| row.get(*c).copied())
-                    .collect()
-            })
-            .collect();
+        let rows = examples.iter().filter_map(|i| self.surface.rows.get(*i));
+        let kept = |row: &Vec<f64>| {
+            let values = columns.iter().filter_map(|c| row.get(*c));
+            values.copied().collect()
+        };
+        let rows: Vec<Vec<f64>> = rows.flatten().map(kept).collect();
         DenseMatrix::from_2d_vec(&rows).map_err(learner)
     }
 

@@ -145,10 +145,8 @@ fn runs_p(balance: &BTreeMap<String, usize>, runs: usize) -> Option<f64> {
 /// or the pool of shots.
 pub fn shared<'a>(first: &'a [Example], second: &[Example]) -> Vec<&'a Example> {
     let known: std::collections::HashSet<String> = second.iter().map(Example::identity).collect();
-    first
-        .iter()
-        .filter(|e| known.contains(&e.identity()))
-        .collect()
+    let twice = first.iter().filter(|e| known.contains(&e.identity()));
+    twice.collect()
 }
 
 /// What someone who knows the rule and nothing else would score.

@@ -27,10 +27,8 @@ impl Lifts {
             *total += weight;
         }
         for feature in features {
-            if let Some(count) = self
-                .counts
-                .get_mut(*feature as usize * self.classes + class)
-            {
+            let place = *feature as usize * self.classes + class;
+            if let Some(count) = self.counts.get_mut(place) {
                 *count += weight;
             }
         }

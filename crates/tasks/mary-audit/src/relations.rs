@@ -98,10 +98,8 @@ pub(crate) fn names() -> Vec<String> {
         "least between neighbours",
         "sum over neighbours",
     ];
-    MEASURES
-        .iter()
-        .flat_map(|m| PLACES.map(|p| format!("{p}: {m}")))
-        .collect()
+    let named = |m: &&str| PLACES.map(|p| format!("{p}: {m}"));
+    MEASURES.iter().flat_map(named).collect()
 }
 
 #[cfg(test)]

@@ -71,10 +71,8 @@ impl Vocabulary {
             }
         }
         let group = self.group;
-        names
-            .into_iter()
-            .map(|name| Column { group, name })
-            .collect()
+        let columns = names.into_iter().map(|name| Column { group, name });
+        columns.collect()
     }
 
     fn row(&self, features: &[String]) -> Vec<f64> {
@@ -150,10 +148,8 @@ impl Surface {
     /// Which columns stand in one of the groups chosen.
     pub(crate) fn chosen(&self, keep: impl Fn(&str) -> bool) -> Vec<usize> {
         let columns = self.columns.iter().enumerate();
-        columns
-            .filter(|(_, c)| keep(c.group))
-            .map(|(place, _)| place)
-            .collect()
+        let kept = columns.filter(|(_, c)| keep(c.group));
+        kept.map(|(place, _)| place).collect()
     }
 }
 
@@ -204,11 +200,8 @@ fn text_numbers(text: &str) -> Vec<f64> {
     let code = |c: Option<char>| c.map_or(0.0, |c| f64::from(u32::from(c)));
     let flag = |b: bool| f64::from(u8::from(b));
     let count = |of: &dyn Fn(char) -> bool| text.chars().filter(|c| of(*c)).count() as f64;
-    let lengths: Vec<f64> = text
-        .split_whitespace()
-        .map(|w| w.trim_matches(|c| ".,;:!?\"".contains(c)).chars().count())
-        .map(|n| n as f64)
-        .collect();
+    let bare = |w: &str| w.trim_matches(|c| ".,;:!?\"".contains(c)).chars().count();
+    let lengths: Vec<f64> = text.split_whitespace().map(|w| bare(w) as f64).collect();
     let first = text.chars().next();
     let mut row = vec![
         text.chars().count() as f64,
@@ -296,10 +289,8 @@ fn option_numbers(example: &Example) -> Vec<Vec<f64>> {
     let row = |(place, (option, likeness)): (usize, (&String, f64))| {
         let options = example.options.iter();
         let longer = options.filter(|o| length(o) > length(option)).count();
-        let distance = parts
-            .iter()
-            .filter_map(|p| Some(code(p)?.abs_diff(code(option)?)))
-            .min();
+        let apart = |p: &String| Some(code(p)?.abs_diff(code(option)?));
+        let distance = parts.iter().filter_map(apart).min();
         let mut row = vec![
             if example.unordered { 0.0 } else { place as f64 },
             likeness,
@@ -317,13 +308,8 @@ fn option_numbers(example: &Example) -> Vec<Vec<f64>> {
         }
         row
     };
-    example
-        .options
-        .iter()
-        .zip(rivals)
-        .enumerate()
-        .map(row)
-        .collect()
+    let options = example.options.iter().zip(rivals);
+    options.enumerate().map(row).collect()
 }
 
 #[cfg(test)]

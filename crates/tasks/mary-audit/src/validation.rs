@@ -359,10 +359,8 @@ impl Set<'_> {
         self.learn(&mut lifts, rows, right, (1.0, &|_| true));
         let all = lifts.telling();
         let name = |t: &Telling| {
-            sheet
-                .names
-                .get(t.feature as usize)
-                .map_or("", String::as_str)
+            let name = sheet.names.get(t.feature as usize);
+            name.map_or("", String::as_str)
         };
         let mut lines: Vec<String> = Vec::new();
         if !self.classes.labels {
@@ -395,19 +393,18 @@ impl Set<'_> {
 
 /// Frequent option texts that are hardly ever right, said in one sentence.
 fn never_right<'n>(telling: &[Telling], name: impl Fn(&Telling) -> &'n str) -> Option<String> {
+    let against = |t: &&Telling| t.class == 1 && t.seen >= 10.0 && t.z < -2.5;
     let rare: Vec<&Telling> = telling
         .iter()
-        .filter(|t| t.class == 1 && t.seen >= 10.0 && t.z < -2.5)
+        .filter(against)
         .filter(|t| name(t).starts_with("option `"))
         .take(12)
         .collect();
     if rare.is_empty() {
         return None;
     }
-    let names: Vec<&str> = rare
-        .iter()
-        .map(|t| name(t).trim_start_matches("option `").trim_end_matches('`'))
-        .collect();
+    let bare = |t: &&Telling| name(t).trim_start_matches("option `").trim_end_matches('`');
+    let names: Vec<&str> = rare.iter().map(bare).collect();
     let sum = |of: fn(&Telling) -> f64| rare.iter().map(|t| of(t)).sum::<f64>();
     Some(format!(
         "an option in {{{}}} is right in {} of {} (by chance {:.0})",

@@ -1,11 +1,14 @@
-//! The tasks' cards: what each is, what a user can set for it, and the paper, as `cards.json` says.
+//! The tasks' cards: what each is, what a user can set for it, the paper, and what it states about its scores, as
+//! `cards.json` says.
 
 use std::sync::LazyLock;
 
 use mary_contract::{CardFile, TaskCard};
 
+pub(crate) static FILE: LazyLock<CardFile> =
+    LazyLock::new(|| CardFile::read(include_str!("cards.json")));
+
 pub(crate) fn card(id: &'static str) -> TaskCard {
-    static FILE: LazyLock<CardFile> = LazyLock::new(|| CardFile::read(include_str!("cards.json")));
     FILE.card(id)
 }
 

@@ -49,33 +49,24 @@ impl fmt::Display for Sense {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Subtask {
-    ColorAttributes,
-    ColorsInNature,
-    Geometry,
-    Symbols,
-    Body,
-    Auditory,
-    Tactile,
-    Gustatory,
-    Olfactory,
+mary_generators::named! {
+    /// All nine, in the paper's order (the place is the number less one), by the paper's abbreviations, as in tags
+    /// and tables.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Subtask {
+        ColorAttributes = "V-CA",
+        ColorsInNature = "V-CN",
+        Geometry = "V-GT",
+        Symbols = "V-S",
+        Body = "V-B",
+        Auditory = "A",
+        Tactile = "T",
+        Gustatory = "G",
+        Olfactory = "O",
+    }
 }
 
 impl Subtask {
-    /// All nine, in the paper's order; the place is the number less one.
-    pub const ALL: [Self; 9] = [
-        Self::ColorAttributes,
-        Self::ColorsInNature,
-        Self::Geometry,
-        Self::Symbols,
-        Self::Body,
-        Self::Auditory,
-        Self::Tactile,
-        Self::Gustatory,
-        Self::Olfactory,
-    ];
-
     /// From 1 to 9, as in the released indices (`index / 1000`).
     pub fn number(self) -> u32 {
         self as u32 + 1
@@ -85,26 +76,14 @@ impl Subtask {
         Self::ALL.into_iter().find(|s| s.number() == number)
     }
 
-    /// The paper's abbreviation, as in tags and tables.
-    pub fn code(self) -> &'static str {
-        self.names().0
-    }
-
     pub fn title(self) -> &'static str {
-        self.names().1
-    }
-
-    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::ColorAttributes => ("V-CA", "colour attributes"),
-            Self::ColorsInNature => ("V-CN", "colours in nature"),
-            Self::Geometry => ("V-GT", "geometry and transformations"),
-            Self::Symbols => ("V-S", "symbols"),
-            Self::Body => ("V-B", "body"),
-            Self::Auditory => ("A", "auditory"),
-            Self::Tactile => ("T", "tactile"),
-            Self::Gustatory => ("G", "gustatory"),
-            Self::Olfactory => ("O", "olfactory"),
+            Self::ColorAttributes => "colour attributes",
+            Self::ColorsInNature => "colours in nature",
+            Self::Geometry => "geometry and transformations",
+            Self::Symbols => "symbols",
+            Self::Body => "body",
+            _ => self.sense().name(),
         }
     }
 

@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn columns_are_the_subtasks_with_their_sums() {
-        let codes: Vec<&str> = crate::Subtask::ALL.iter().map(|s| s.code()).collect();
+        let codes: Vec<&str> = crate::Subtask::ALL.iter().map(|s| s.name()).collect();
         let columns: Vec<&str> = published()
             .columns
             .iter()

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    DataSource, Exchange, Finish, Generated, Item, Key, PromptForm, ReleasedRun, Reply, Response,
-    Sample, SampleId, Task, TaskError, TaskSettings, text,
+    DataSource, Exchange, Generated, Item, Key, PromptForm, ReleasedRun, Reply, Response, Sample,
+    SampleId, Task, TaskError, TaskSettings, text,
 };
 
 use crate::perceptualqa::{self, PERCEPTUAL_QA};
@@ -99,13 +99,11 @@ fn answers(
     {
         let id = perceptualqa::item_id(MaterialSource::Published, index, order);
         if !items.contains_key(&id) {
-            return Err(TaskError::Record {
-                file: path.display().to_string(),
-                line: 0,
-                message: format!(
-                    "{model} answers question {index} in order {order}, which is not there"
-                ),
-            });
+            return Err(TaskError::record(
+                path,
+                0,
+                format!("{model} answers question {index} in order {order}, which is not there"),
+            ));
         }
         given.insert((id, trial), text);
     }
@@ -145,11 +143,7 @@ fn sample(
 ) -> Option<Sample> {
     let mut item = item.clone();
     let ask = item.asks.pop()?;
-    let reply = Reply::bare(Response::Generated(Generated {
-        text,
-        finish: Finish::Stop,
-        reasoning: None,
-    }));
+    let reply = Reply::bare(Response::Generated(Generated::whole(text)));
     let judgement = PERCEPTUAL_QA.judge(settings, &item, std::slice::from_ref(&reply));
     let key = Key::of(model, PERCEPTUAL_QA.card(), trial, &ask.request).ok()?;
     Some(Sample {
@@ -165,12 +159,7 @@ fn sample(
 }
 
 fn sample_id(model: &str, task: &str, item: &Item, trial: u32) -> SampleId {
-    SampleId {
-        model: model.to_owned(),
-        task: task.to_owned(),
-        item: item.id.clone(),
-        trial,
-    }
+    SampleId::new(model, task, item.id.clone(), trial)
 }
 
 const COSINES: &str =

@@ -30,11 +30,4 @@ impl MaterialSource {
             Self::Published => "upstream",
         }
     }
-
-    pub fn convention(self) -> &'static str {
-        match self {
-            Self::Fresh => "Mary's own set (not the paper's)",
-            Self::Published => "the released files of Yang et al. 2025",
-        }
-    }
 }

@@ -1,10 +1,7 @@
 //! What tasks with options share in judging: the most probable option, and the option that was read off
 //! an answer in words.
 
-use mary_contract::{
-    ErrorKind, Finish, Generated, Item, Judgement, Reply, Response, Scored, UnscoredReason,
-};
-use mary_generators::best;
+use mary_contract::{ErrorKind, Generated, Item, Judgement, Reply, Response, Scored, best};
 use serde_json::json;
 
 pub(crate) struct Answered<'a> {
@@ -41,11 +38,6 @@ impl<'a> Answered<'a> {
     }
 }
 
-/// A fault of this program, not of the answer.
-pub(crate) fn failed(message: &str) -> Judgement {
-    Judgement::failed(ErrorKind::Internal, message)
-}
-
 /// The most probable option, and which options share that place: ties share the point. `name` is what an
 /// option is read as.
 pub(crate) fn by_scores<'n>(
@@ -56,7 +48,10 @@ pub(crate) fn by_scores<'n>(
 ) -> (Judgement, Vec<usize>) {
     let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
     if sums.len() != options {
-        return (failed("expected one score for each option"), vec![]);
+        return (
+            Judgement::fault("expected one score for each option"),
+            vec![],
+        );
     }
     let Some((first, score)) = best(&sums, correct) else {
         let why = "an option's log-probability is not a number";
@@ -73,15 +68,6 @@ pub(crate) fn by_scores<'n>(
     (judgement, winners)
 }
 
-/// Whether an answer was held back, by the model or by its provider.
-pub(crate) fn withheld(answer: &Generated) -> Option<UnscoredReason> {
-    match answer.finish {
-        Finish::Refusal => Some(UnscoredReason::Refused),
-        Finish::ContentFilter => Some(UnscoredReason::Filtered),
-        _ => None,
-    }
-}
-
 /// The option that was read off an answer in words, if any was. One that was cut off before it could be read
 /// is told apart from one that says nothing.
 pub(crate) fn by_words<'n>(
@@ -90,14 +76,8 @@ pub(crate) fn by_words<'n>(
     correct: usize,
     name: impl Fn(usize) -> &'n str,
 ) -> Judgement {
-    match (withheld(answer), said) {
-        (Some(reason), _) => Judgement::unscored(reason),
-        (None, Some(place)) => {
-            Judgement::scored(if place == correct { 1.0 } else { 0.0 }).read_as(name(place))
-        }
-        (None, None) if answer.finish == Finish::Length => {
-            Judgement::unscored(UnscoredReason::Truncated)
-        }
-        (None, None) => Judgement::unscored(UnscoredReason::Unparsed),
+    match (answer.withheld(), said) {
+        (None, Some(place)) => Judgement::scored(f64::from(place == correct)).read_as(name(place)),
+        _ => Judgement::unscored(answer.unread()),
     }
 }

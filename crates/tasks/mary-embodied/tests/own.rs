@@ -102,7 +102,7 @@ fn there_are_enough_questions_of_every_subtask() {
             .iter()
             .filter(|q| q.subtask == subtask)
             .collect();
-        assert!(of.len() >= 20, "{}: {}", subtask.code(), of.len());
+        assert!(of.len() >= 20, "{}: {}", subtask.name(), of.len());
     }
     for q in questions(Language::En) {
         assert!(texts.insert(&q.question), "{} twice", q.question);

@@ -53,7 +53,7 @@ fn every_chinese_option_leads_back_to_one_english_option() {
         let distinct: BTreeSet<&str> = zh.options.iter().map(AsRef::as_ref).collect();
         assert_eq!(distinct.len(), 4, "{}", zh.question);
         for (a, b) in en.options.iter().zip(&zh.options) {
-            let key = (en.subtask.code().to_owned(), b.to_string());
+            let key = (en.subtask.name().to_owned(), b.to_string());
             back.entry(key).or_default().insert(bare(a));
         }
     }
@@ -62,7 +62,7 @@ fn every_chinese_option_leads_back_to_one_english_option() {
     // The key of a whole subtask read backwards is the English key.
     for (en, zh) in questions(Language::En).iter().zip(questions(Language::Zh)) {
         let key = (
-            en.subtask.code().to_owned(),
+            en.subtask.name().to_owned(),
             zh.options[zh.correct].to_string(),
         );
         assert_eq!(

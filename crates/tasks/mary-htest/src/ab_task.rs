@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, CardFile, Citation, DataSource, ErrorKind, Finish, ForPeople, Generate, Generated,
-    InForce, Item, Items, Judgement, Measure, Needs, Prompt, PromptForm, Reference, Reply, Request,
-    Response, SHOT_SET, Sample, Sampling, Score, Scored, Scoring, Start, Target, Task, TaskCard,
-    TaskError, TaskSettings, Ties, UnscoredReason,
+    Ask, CardFile, Citation, DataSource, ErrorKind, FollowUp, ForPeople, Generated, InForce, Item,
+    Items, Judgement, Measure, Needs, Prompt, PromptForm, Reference, Reply, Request, Response,
+    SHOT_SET, Sample, Sampling, Score, Scored, Scoring, Start, Target, Task, TaskCard, TaskError,
+    TaskSettings, Ties, UnscoredReason,
 };
 use serde_json::json;
 
@@ -15,13 +15,15 @@ use super::dataset::{Example, Label, Rule};
 use super::misled::by_reasoning;
 use super::setup::{HtestSettings, ItemsSource, Mode, Order, Tail, WORDING_PARAM, Wording};
 use super::shots::{self, Draw, Drawn, pair_number};
-use super::{parse, prompt, setup, upstream};
+use super::{parse, prompt, setup};
 
 /// The card of a task of the family, as `cards.json` says.
 pub fn card(id: &'static str) -> TaskCard {
-    static FILE: LazyLock<CardFile> = LazyLock::new(|| CardFile::read(include_str!("cards.json")));
     FILE.card(id)
 }
+
+pub(super) static FILE: LazyLock<CardFile> =
+    LazyLock::new(|| CardFile::read(include_str!("cards.json")));
 
 /// The card of an A/B task that the paper does not have: nothing was released, no people were asked.
 pub fn own_card(
@@ -87,29 +89,19 @@ impl AbTask {
                     Tail::Label => prompt::up_to_label(shots, text),
                     Tail::Published => prompt::published(shots, text),
                 };
-                Request::Score(Score {
-                    prefix: Prompt::single(setup.form, prefix),
-                    continuations: continuations(setup),
-                    start: Start::Model,
-                    details: Default::default(),
-                })
+                Request::Score(Score::new(
+                    Prompt::single(setup.form, prefix),
+                    continuations(setup),
+                    Start::Model,
+                ))
             }
         })
     }
 }
 
-/// Asks for an answer in words.
-pub(super) fn in_words(form: PromptForm, text: String, sampling: Sampling) -> Request {
-    let prompt = Prompt::single(form, text);
-    Request::Generate(Generate { prompt, sampling })
-}
-
 pub(super) fn written(setup: &HtestSettings, text: String) -> Request {
-    let sampling = Sampling {
-        temperature: setup.temperature,
-        ..Sampling::greedy(setup.max_tokens)
-    };
-    in_words(setup.form, text, sampling)
+    let sampling = Sampling::greedy(setup.max_tokens).at(setup.temperature);
+    Request::words(setup.form, text, sampling)
 }
 
 /// What a judge that was asked for 1 or 0 says.
@@ -147,16 +139,12 @@ pub(super) fn read_by_judge(
         return vec![];
     };
     // The released code's judge answers at its temperature, too.
-    let temperature = match setup.wording {
-        Wording::Own => 0.0,
-        Wording::Released => RELEASED_JUDGE_TEMPERATURE,
-    };
-    let sampling = Sampling {
-        temperature,
-        ..Sampling::greedy(5)
+    let sampling = match setup.wording {
+        Wording::Own => Sampling::greedy(5),
+        Wording::Released => Sampling::greedy(5).at(RELEASED_JUDGE_TEMPERATURE),
     };
     let asked = words(question, options, &thought.text);
-    vec![Ask::judge(in_words(setup.form, asked, sampling))]
+    vec![Ask::judge(Request::words(setup.form, asked, sampling))]
 }
 
 /// The labels as they follow the prefix: a chat model answers with the bare letter; in plain text the
@@ -185,11 +173,8 @@ fn item(setup: &HtestSettings, draw: &Draw, index: usize, example: &Example) -> 
         true => example.exchanged(),
         false => example.clone(),
     };
-    let target = Target::Choice {
-        question: example.text,
-        options: vec!["A".into(), "B".into()],
-        correct: example.label.index(),
-    };
+    let labels = vec!["A".into(), "B".into()];
+    let target = Target::one_of(example.text, labels, example.label.index());
     let mut item = Item::new(id, target, vec![ask])
         .in_stratum(example.label.letter())
         .tagged("label", example.label.letter());
@@ -211,20 +196,17 @@ impl Task for AbTask {
         // Settings that make no sense are refused by `items`; until then, the default's needs.
         let setup = HtestSettings::read(&self.card, settings);
         let mode = setup.as_ref().map_or(Mode::Score, |s| s.mode);
+        let single = |s: HtestSettings| s.form == PromptForm::Chat || s.tail == Tail::Label;
         Needs {
-            score: mode == Mode::Score,
-            score_single_token: setup
-                .is_ok_and(|s| s.form == PromptForm::Chat || s.tail == Tail::Label),
-            generate: mode != Mode::Score,
-            judge: mode == Mode::Cot,
-            ..Needs::default()
+            score_single_token: setup.is_ok_and(single),
+            ..Needs::answers(mode == Mode::Score).judged(mode == Mode::Cot)
         }
     }
 
     /// People were shown the authors' items, not fresh ones.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
-        let published = HtestSettings::read(&self.card, settings)
-            .is_ok_and(|s| s.source == ItemsSource::Published);
+        let setup = HtestSettings::read(&self.card, settings);
+        let published = setup.is_ok_and(|s| s.source == ItemsSource::Published);
         self.card.human.clone().filter(|_| published)
     }
 
@@ -249,31 +231,22 @@ impl Task for AbTask {
         setup.is_ok_and(|s| s.shot_sets > 1).then_some(SHOT_SET)
     }
 
-    fn follow_up(
-        &self,
-        settings: &TaskSettings,
-        item: &Item,
-        answers: &[Reply],
-    ) -> Result<Vec<Ask>, TaskError> {
+    fn follow_up(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> FollowUp {
         let setup = HtestSettings::read(&self.card, settings)?;
-        Ok(read_by_judge(
-            &setup,
-            item,
-            answers,
-            |question, _, thought| match setup.wording {
-                Wording::Own => prompt::reading(question, thought),
-                Wording::Released => prompt::released_reading(thought),
-            },
-        ))
+        let words = |question: &str, _: &[String], thought: &str| match setup.wording {
+            Wording::Own => prompt::reading(question, thought),
+            Wording::Released => prompt::released_reading(thought),
+        };
+        Ok(read_by_judge(&setup, item, answers, words))
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let Some((_, correct)) = item.target.choice() else {
-            return failed("an H-TEST item has a choice as its target");
+            return Judgement::fault("an H-TEST item has a choice as its target");
         };
         let setup = match HtestSettings::read(&self.card, settings) {
             Ok(setup) => setup,
-            Err(error) => return failed(&error.to_string()),
+            Err(error) => return Judgement::fault(error.to_string()),
         };
         let answers: Vec<&Response> = answers.iter().map(|r| &r.answer).collect();
         match (setup.mode, answers.as_slice()) {
@@ -282,7 +255,7 @@ impl Task for AbTask {
             (Mode::Cot, [Response::Generated(thought), Response::Generated(reading)]) => {
                 judge_thought(&setup, correct, thought, reading)
             }
-            (mode, found) => failed(&format!(
+            (mode, found) => Judgement::fault(format!(
                 "expected the answers of {mode:?} mode, found {} answers of another kind",
                 found.len()
             )),
@@ -342,38 +315,31 @@ impl Task for AbTask {
         let Ok(setup) = HtestSettings::read(&self.card, settings) else {
             return BTreeMap::new();
         };
-        let mut conventions = BTreeMap::new();
-        let mut say = |name: &str, text: String| conventions.insert(name.to_owned(), text);
-        say("template", template_convention(&setup).into());
-        say("k", setup.shots.to_string());
-        say("order", order_convention(&setup));
-        say("shots", shots::convention(&setup));
-        say("source", source_convention(&setup));
-        let (temperature, most) = (setup.temperature, setup.max_tokens);
-        let answer = match setup.mode {
-            Mode::Score => score_convention(&setup),
-            Mode::Generate => {
-                say("parser", "the paper's; `strict` beside it".into());
-                format!("generated, temperature {temperature}, at most {most} tokens")
-            }
-            Mode::Cot => {
-                let judge = match setup.wording {
-                    Wording::Own => "our wording, temperature 0",
-                    Wording::Released => {
-                        "the released code's wording, temperature 0.7 and parser (it sets no limit to the thought)"
-                    }
-                };
-                format!(
-                    "thinking out loud in at most {most} tokens, read by the judge model as A, B or None: {judge}"
-                )
-            }
+        let order = match setup.order {
+            Order::Random if setup.shots % 2 == 1 => "odd",
+            Order::Random => "even",
+            Order::Alternating => "alternating",
         };
-        say("answer", answer);
-        match setup.mode {
-            Mode::Score => say("ties", "one half".into()),
-            Mode::Generate | Mode::Cot => say("unparsed", UNPARSED.into()),
+        let asking = match (setup.mode, setup.wording, setup.tail) {
+            (Mode::Score, _, Tail::Label) => "score label",
+            (Mode::Score, _, Tail::Published) => "score published",
+            (Mode::Generate, ..) => "generate",
+            (Mode::Cot, Wording::Own, _) => "cot own",
+            (Mode::Cot, Wording::Released, _) => "cot released",
         };
-        conventions
+        let computed = [
+            ("asking", asking.to_owned()),
+            ("continuations", format!("{:?}", continuations(&setup))),
+            ("k", setup.shots.to_string()),
+            ("max_tokens", setup.max_tokens.to_string()),
+            ("order", order.to_owned()),
+            ("shots", shots::convention(&setup)),
+            ("temperature", setup.temperature.to_string()),
+        ];
+        // The card may be of a task that stands in no file.
+        let mut said = FILE.group("labelled", &self.card, settings, &computed);
+        said.extend(FILE.group("items", &self.card, settings, &computed));
+        said
     }
 }
 
@@ -384,84 +350,9 @@ pub(super) fn name_wording(asked: &mut InForce, matters: bool) {
     }
 }
 
-const UNPARSED: &str = "left out of the score (the paper's adjusted accuracy); wrong in `accuracy`";
-
-pub(super) fn source_convention(setup: &HtestSettings) -> String {
-    match setup.source {
-        ItemsSource::Fresh => format!("fresh items of seed {}", setup.seed),
-        ItemsSource::Published => format!("released items of seed {}", upstream::PUBLISHED_SEED),
-    }
-}
-
-/// Byte for byte only where it is.
-fn template_convention(setup: &HtestSettings) -> &'static str {
-    match (setup.mode, setup.tail) {
-        (Mode::Cot, _) if setup.wording == Wording::Released => {
-            "the authors' released code (github.com/brucewlee/h-test, 4787987), byte for byte"
-        }
-        (Mode::Cot, _) => {
-            "Lee & Lim 2024, Appendix G, up to `Label: `; the tail that asks for thinking is ours"
-        }
-        (Mode::Generate, _) => "Lee & Lim 2024, Appendix G, byte for byte",
-        (Mode::Score, Tail::Published) => {
-            "Lee & Lim 2024, Appendix G, byte for byte; the label is scored after its last line"
-        }
-        (Mode::Score, Tail::Label) => {
-            "Lee & Lim 2024, Appendix G, up to `Label:`; its last lines (the options and the \
-             instruction) are left out, and the label is scored where a shot has it"
-        }
-    }
-}
-
-fn order_convention(setup: &HtestSettings) -> String {
-    match setup.order {
-        Order::Random if setup.shots % 2 == 1 => format!(
-            "one more A or B (by turns of the draws), mixed by seed {}",
-            setup.seed
-        ),
-        Order::Random => format!("as many A as B, mixed by seed {}", setup.seed),
-        Order::Alternating => "A, B, A, B, as published".into(),
-    }
-}
-
-fn score_convention(setup: &HtestSettings) -> String {
-    let place = match setup.tail {
-        Tail::Label => "after `Label:`, where every shot has it",
-        Tail::Published => "after the published last line",
-    };
-    format!(
-        "the more probable of {:?}, sum of token log-probabilities, {place}",
-        continuations(setup)
-    )
-}
-
-pub(super) fn failed(message: &str) -> Judgement {
-    Judgement::failed(ErrorKind::Internal, message)
-}
-
-/// What a provider itself says about an answer that is none.
-pub(super) fn withheld(answer: &Generated) -> Option<UnscoredReason> {
-    match answer.finish {
-        Finish::Refusal => Some(UnscoredReason::Refused),
-        Finish::ContentFilter => Some(UnscoredReason::Filtered),
-        _ => None,
-    }
-}
-
-pub(super) fn unread(thought: &Generated) -> UnscoredReason {
-    withheld(thought).unwrap_or(match thought.finish {
-        Finish::Length => UnscoredReason::Truncated,
-        _ => UnscoredReason::Unparsed,
-    })
-}
-
-pub(super) fn truth(right: bool) -> f64 {
-    if right { 1.0 } else { 0.0 }
-}
-
 fn judge_scores(correct: usize, scored: &Scored) -> Judgement {
     let [a, b] = scored.continuations.as_slice() else {
-        return failed("expected the scores of two labels");
+        return Judgement::fault("expected the scores of two labels");
     };
     let (a, b) = (a.sum(), b.sum());
     if !(a.is_finite() && b.is_finite()) {
@@ -469,8 +360,8 @@ fn judge_scores(correct: usize, scored: &Scored) -> Judgement {
         return Judgement::failed(ErrorKind::NotFinite, message);
     }
     let (said, said_a, score) = match a.total_cmp(&b) {
-        std::cmp::Ordering::Greater => ("A", 1.0, truth(correct == 0)),
-        std::cmp::Ordering::Less => ("B", 0.0, truth(correct == 1)),
+        std::cmp::Ordering::Greater => ("A", 1.0, f64::from(correct == 0)),
+        std::cmp::Ordering::Less => ("B", 0.0, f64::from(correct == 1)),
         std::cmp::Ordering::Equal => ("tie", 0.5, 0.5),
     };
     let mut judgement = Judgement::scored(score).read_as(said);
@@ -482,26 +373,26 @@ fn judge_scores(correct: usize, scored: &Scored) -> Judgement {
 fn judge_label(correct: usize, said: Option<Label>, unread: UnscoredReason) -> Judgement {
     match said {
         Some(label) => {
-            let score = truth(label.index() == correct);
+            let score = f64::from(label.index() == correct);
             Judgement::scored(score)
                 .read_as(label.letter())
                 .measured("accuracy", score)
-                .measured("said_a", truth(label == Label::A))
+                .measured("said_a", f64::from(label == Label::A))
         }
         None => Judgement::unscored(unread).measured("accuracy", 0.0),
     }
 }
 
 fn judge_words(correct: usize, answer: &Generated) -> Judgement {
-    if let Some(reason) = withheld(answer) {
+    if let Some(reason) = answer.withheld() {
         return judge_label(correct, None, reason).measured("strict_accuracy", 0.0);
     }
     let paper = parse::as_published(&answer.text);
     let strict = parse::strictly(&answer.text);
-    let strict_score = strict.map(|label| truth(label.index() == correct));
+    let strict_score = strict.map(|label| f64::from(label.index() == correct));
     let mut judgement = judge_label(correct, paper, UnscoredReason::Unparsed)
         .measured("strict_accuracy", strict_score.unwrap_or(0.0))
-        .measured("parsers_agree", truth(paper == strict));
+        .measured("parsers_agree", f64::from(paper == strict));
     if let Some(score) = strict_score {
         judgement = judgement.measured("strict", score);
     }
@@ -519,8 +410,8 @@ fn judge_thought(
         Wording::Own => parse::strictly(&reading.text),
         Wording::Released => parse::as_published(&reading.text),
     };
-    let said = said.filter(|_| withheld(thought).is_none());
-    judge_label(correct, said, unread(thought))
+    let said = said.filter(|_| thought.withheld().is_none());
+    judge_label(correct, said, thought.unread())
 }
 
 #[cfg(test)]

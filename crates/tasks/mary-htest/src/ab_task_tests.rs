@@ -1,7 +1,7 @@
 //! What the A/B tasks promise: the same items in every mode, honest verdicts, settings refused in
 //! words.
 
-use mary_contract::{ContinuationScore, ModelRole, NoData, Outcome};
+use mary_contract::{ContinuationScore, Finish, ModelRole, NoData, Outcome};
 
 use super::*;
 use crate::tasks::AB_TASKS;

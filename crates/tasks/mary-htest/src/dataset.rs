@@ -35,13 +35,6 @@ impl Label {
     pub fn index(self) -> usize {
         self as usize
     }
-
-    fn other(self) -> Self {
-        match self {
-            Self::A => Self::B,
-            Self::B => Self::A,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +49,12 @@ pub struct Example {
 impl Example {
     /// The same with the labels exchanged.
     pub fn exchanged(&self) -> Self {
+        let label = match self.label {
+            Label::A => Label::B,
+            Label::B => Label::A,
+        };
         Self {
-            label: self.label.other(),
+            label,
             ..self.clone()
         }
     }
@@ -67,6 +64,13 @@ impl Example {
 pub struct Twins {
     pub a: String,
     pub b: String,
+}
+
+impl Twins {
+    /// One pair, which belongs with no other.
+    pub(crate) fn pair(a: String, b: String) -> Vec<Self> {
+        vec![Self { a, b }]
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -180,14 +184,11 @@ impl Rule {
     ) -> Result<(), TaskError> {
         while shots.len() < size {
             let drawn = self.fresh(rng, seen)?;
-            let Some(twins) = drawn.into_iter().next() else {
+            let Some(Twins { a, b }) = drawn.into_iter().next() else {
                 continue;
             };
-            let (text, label) = if (shots.len() + turn).is_multiple_of(2) {
-                (twins.a, Label::A)
-            } else {
-                (twins.b, Label::B)
-            };
+            let even = (shots.len() + turn).is_multiple_of(2);
+            let (text, label) = if even { (a, Label::A) } else { (b, Label::B) };
             let pair = Some(format!("shot-{:02}", shots.len()));
             shots.push(Example { text, label, pair });
         }
@@ -217,11 +218,8 @@ impl Rule {
             let pair = Some(format!("{split}-{draw:04}"));
             for twins in self.fresh(&mut rng, seen)? {
                 for (text, label) in [(twins.a, Label::A), (twins.b, Label::B)] {
-                    examples.push(Example {
-                        text,
-                        label,
-                        pair: pair.clone(),
-                    });
+                    let pair = pair.clone();
+                    examples.push(Example { text, label, pair });
                 }
             }
         }
@@ -235,10 +233,8 @@ impl Rule {
         const ATTEMPTS: usize = 20_000;
         for _ in 0..ATTEMPTS {
             let drawn = (self.draw)(rng);
-            let keys: HashSet<String> = drawn
-                .iter()
-                .flat_map(|t| [(self.key)(&t.a), (self.key)(&t.b)])
-                .collect();
+            let keys = |t: &Twins| [&t.a, &t.b].map(|text| (self.key)(text));
+            let keys: HashSet<String> = drawn.iter().flat_map(keys).collect();
             if !drawn.is_empty() && keys.is_disjoint(seen) {
                 seen.extend(keys);
                 return Ok(drawn);

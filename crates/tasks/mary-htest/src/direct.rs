@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, Cell, DataSource, ErrorKind, ForPeople, InForce, Item, Items, Judgement, MarkingForm,
-    Needs, Prompt, PromptForm, Reply, Request, Response, RunSummary, Sample, Sampling, Score,
-    Scoring, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
+    Ask, Cell, DataSource, ErrorKind, FollowUp, ForPeople, InForce, Item, Items, Judgement,
+    MarkingForm, Needs, Prompt, PromptForm, Reply, Request, Response, RunSummary, Sample, Sampling,
+    Score, Scoring, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+    UnscoredReason, best,
 };
-use mary_generators::best;
 use mary_generators::glyphs::ink::Form;
 use mary_generators::glyphs::picture;
 use mary_generators::{shuffle, stream};
 
-use super::ab_task::{card, failed, in_words, truth, verdict};
+use super::ab_task::{FILE, card, verdict};
 use super::geometry::UNLIKE;
 use super::published::DECLARED;
 
@@ -26,10 +26,8 @@ static DESCRIBE_CARD: LazyLock<TaskCard> = LazyLock::new(|| card(DESCRIBE));
 static FOLD_CARD: LazyLock<TaskCard> = LazyLock::new(|| card(FOLD));
 
 pub(super) fn sampling(card: &TaskCard, settings: &TaskSettings) -> Result<Sampling, TaskError> {
-    Ok(Sampling {
-        temperature: settings.number(card, "temperature", |_| true)?,
-        ..Sampling::greedy(settings.number(card, "max_tokens", |_| true)?)
-    })
+    let greedy = Sampling::greedy(settings.number(card, "max_tokens", |_| true)?);
+    Ok(greedy.at(settings.number(card, "temperature", |_| true)?))
 }
 
 /// The letters of both tasks: a letter that is clear along neither axis is described all the same.
@@ -79,11 +77,7 @@ impl Task for DescribeLetter {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        Needs {
-            generate: true,
-            judge: Self::judged(settings),
-            ..Needs::default()
-        }
+        Needs::GENERATE.judged(Self::judged(settings))
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
@@ -92,19 +86,14 @@ impl Task for DescribeLetter {
         Ok(Box::new(letters().map(move |letter| {
             // Figure 1, word for word.
             let words = format!("Describe what the letter {letter} looks like");
-            let ask = Ask::subject(in_words(form, words, sampling.clone()));
+            let ask = Ask::subject(Request::words(form, words, sampling.clone()));
             let target = Target::Data(serde_json::json!({ "letter": letter }));
             Ok(Item::new(letter.to_string(), target, vec![ask])
                 .tagged("letter", letter.to_string()))
         })))
     }
 
-    fn follow_up(
-        &self,
-        settings: &TaskSettings,
-        item: &Item,
-        answers: &[Reply],
-    ) -> Result<Vec<Ask>, TaskError> {
+    fn follow_up(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> FollowUp {
         let (true, [only]) = (Self::judged(settings), answers) else {
             return Ok(vec![]);
         };
@@ -117,7 +106,7 @@ impl Task for DescribeLetter {
             item.id,
             said.trim()
         );
-        let asked = in_words(settings.form, words, Sampling::greedy(5));
+        let asked = Request::words(settings.form, words, Sampling::greedy(5));
         Ok(vec![Ask::judge(asked)])
     }
 
@@ -125,7 +114,7 @@ impl Task for DescribeLetter {
         match answers {
             [_] => Judgement::unscored(UnscoredReason::NotApplicable("marked by people".into())),
             [_, reading] => verdict(reading),
-            _ => failed("expected a description and its verdict"),
+            _ => Judgement::fault("expected a description and its verdict"),
         }
     }
 
@@ -140,21 +129,8 @@ impl Task for DescribeLetter {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let by = match Self::judged(settings) {
-            true => "read by the judge model, our wording: 0 for anything wrong about how it looks",
-            false => "marked by people (`mary study new --judge RUN --form letters`)",
-        };
-        said(
-            "Lee & Lim 2024, Figure 1, first question, word for word",
-            by,
-        )
+        FILE.conventions(&DESCRIBE_CARD, settings, &[])
     }
-}
-
-fn said(template: &str, answer: &str) -> BTreeMap<String, String> {
-    [("template", template), ("answer", answer)]
-        .map(|(name, text)| (name.to_owned(), text.to_owned()))
-        .into()
 }
 
 #[derive(Debug)]
@@ -202,12 +178,7 @@ impl Task for FoldLetter {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        let written = Self::written(settings);
-        Needs {
-            score: !written,
-            generate: written,
-            ..Needs::default()
-        }
+        Needs::answers(!Self::written(settings))
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
@@ -226,29 +197,22 @@ impl Task for FoldLetter {
                 // Figure 1, word for word; a forced choice ends otherwise.
                 let question = format!("Is the letter {letter} symmetric along the {axis} axis");
                 let request = if written {
-                    in_words(form, question.clone(), sampling.clone())
+                    Request::words(form, question.clone(), sampling.clone())
                 } else {
                     let (tail, before) = match form {
                         PromptForm::Plain => ("?\nAnswer (Yes or No):", " "),
                         PromptForm::Chat => ("? Respond with Yes or No and nothing else", ""),
                     };
-                    Request::Score(Score {
-                        prefix: Prompt::single(form, format!("{question}{tail}")),
-                        continuations: ["Yes", "No"].map(|word| format!("{before}{word}")).to_vec(),
-                        start: Start::Model,
-                        details: Default::default(),
-                    })
+                    Request::Score(Score::new(
+                        Prompt::single(form, format!("{question}{tail}")),
+                        ["Yes", "No"].map(|word| format!("{before}{word}")).to_vec(),
+                        Start::Model,
+                    ))
                 };
-                let target = Target::Choice {
-                    question: format!("{question}?"),
-                    options: vec!["Yes".into(), "No".into()],
-                    correct: usize::from(!same),
-                };
-                let item = Item::new(
-                    format!("{letter}-{axis}"),
-                    target,
-                    vec![Ask::subject(request)],
-                );
+                let options = vec!["Yes".into(), "No".into()];
+                let target = Target::one_of(format!("{question}?"), options, usize::from(!same));
+                let ask = Ask::subject(request);
+                let item = Item::new(format!("{letter}-{axis}"), target, vec![ask]);
                 items.push(Ok(item
                     .in_stratum(if same { "symmetric" } else { "not symmetric" })
                     .tagged("axis", axis)
@@ -262,10 +226,10 @@ impl Task for FoldLetter {
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let Some((options, correct)) = item.target.choice() else {
-            return failed("a letter to fold has a choice as its target");
+            return Judgement::fault("a letter to fold has a choice as its target");
         };
         let [reply] = answers else {
-            return failed("expected one answer");
+            return Judgement::fault("expected one answer");
         };
         let word = |said: usize| options.get(said).cloned().unwrap_or_default();
         match &reply.answer {
@@ -279,14 +243,14 @@ impl Task for FoldLetter {
             Response::Generated(answer) => {
                 match read(&answer.text).map(|same| usize::from(!same)) {
                     Some(said) => {
-                        let score = truth(said == correct);
+                        let score = f64::from(said == correct);
                         let judgement = Judgement::scored(score).read_as(word(said));
                         judgement.measured("accuracy", score)
                     }
                     None => Judgement::unscored(UnscoredReason::Unparsed).measured("accuracy", 0.0),
                 }
             }
-            Response::Observed(_) => failed("expected one answer"),
+            Response::Observed(_) => Judgement::fault("expected one answer"),
         }
     }
 
@@ -298,16 +262,7 @@ impl Task for FoldLetter {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let template = "Lee & Lim 2024, Figure 1, second question";
-        if Self::written(settings) {
-            let answer = "free; a leading yes or no counts, else what is said of symmetry; unread answers are \
-                          left out of the score and wrong in `accuracy`";
-            return said(&format!("{template}, word for word"), answer);
-        }
-        said(
-            &format!("{template}, with a line of ours that asks for Yes or No"),
-            "the more probable of Yes and No, sum of token log-probabilities; ties one half",
-        )
+        FILE.conventions(&FOLD_CARD, settings, &[])
     }
 }
 
@@ -347,10 +302,7 @@ pub(super) fn described_and_folded(runs: &[RunSummary]) -> Option<Table> {
         row.extend(cells);
         row
     });
-    DECLARED
-        .table("htest-figure-1")
-        .with_rows(rows)
-        .if_measured()
+    DECLARED.rows("htest-figure-1", rows)
 }
 
 #[cfg(test)]

@@ -12,22 +12,14 @@ pub fn word(rng: &mut Stream, pool: &[&'static str]) -> &'static str {
 pub fn noun(rng: &mut Stream) -> &'static str {
     use super::words::WORDS;
     let place = mary_generators::below(rng, WORDS.vowel_nouns.len() + WORDS.consonant_nouns.len());
-    match WORDS.vowel_nouns.get(place) {
-        Some(noun) => noun,
-        None => WORDS
-            .consonant_nouns
-            .get(place - WORDS.vowel_nouns.len())
-            .copied()
-            .unwrap_or_default(),
-    }
+    let mut nouns = WORDS.vowel_nouns.iter().chain(&WORDS.consonant_nouns);
+    nouns.nth(place).copied().unwrap_or_default()
 }
 
 pub fn capitalised(word: &str) -> String {
     let mut chars = word.chars();
-    match chars.next() {
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-        None => String::new(),
-    }
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(chars).collect()
 }
 
 /// How two words stand to each other to the eye: letters shared, different letters shared, edit distance,
@@ -104,9 +96,8 @@ fn edit_distance(a: &[u8], b: &[u8]) -> usize {
 }
 
 pub fn vowels(word: &str) -> usize {
-    word.bytes()
-        .filter(|c| matches!(c | 32, b'a' | b'e' | b'i' | b'o' | b'u'))
-        .count()
+    let vowel = |c: &u8| matches!(c | 32, b'a' | b'e' | b'i' | b'o' | b'u');
+    word.bytes().filter(vowel).count()
 }
 
 /// A word of `pool` that is as long as `word` and stands to each of its neighbours as `word` does;
@@ -118,17 +109,11 @@ pub fn stand_in(
     neighbours: &[&str],
 ) -> Option<&'static str> {
     let wanted: Vec<[usize; 5]> = neighbours.iter().map(|n| relation(word, n)).collect();
-    let fitting: Vec<&'static str> = pool
-        .iter()
-        .copied()
-        .filter(|w| {
-            w.len() == word.len()
-                && neighbours
-                    .iter()
-                    .zip(&wanted)
-                    .all(|(n, wanted)| stands_so(w, n, wanted))
-        })
-        .collect();
+    let fits = |w: &&'static str| {
+        let mut stands = neighbours.iter().zip(&wanted);
+        w.len() == word.len() && stands.all(|(n, wanted)| stands_so(w, n, wanted))
+    };
+    let fitting: Vec<&'static str> = pool.iter().copied().filter(fits).collect();
     pick(rng, &fitting)
 }
 

@@ -87,12 +87,9 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
         row.push(Cell::none());
         row
     });
-    let alone = results.iter().filter(|o| {
-        o.task == GEOMETRY
-            && profiles
-                .iter()
-                .all(|profile| profile.first.model != o.model)
-    });
+    let has_profile = |o: &Outcome| profiles.iter().any(|p| p.first.model == o.model);
+    let alone = |o: &&Outcome| o.task == GEOMETRY && !has_profile(o);
+    let alone = results.iter().filter(alone);
     let geometry_only = alone.map(|outcome| {
         let mut row = vec![outcome.model.clone().into(), Cell::none()];
         row.push("letter geometry only".into());
@@ -130,10 +127,8 @@ fn published_rows<'a>(profiles: &[Profile<'_>]) -> impl Iterator<Item = &'a Publ
     if !wanted.iter().any(|k| [4, 14, 28, 50].contains(k)) {
         wanted = vec![50];
     }
-    published()
-        .rows
-        .iter()
-        .filter(move |row| row.k.is_none_or(|k| wanted.contains(&k)))
+    let rows = published().rows.iter();
+    rows.filter(move |row| row.k.is_none_or(|k| wanted.contains(&k)))
 }
 
 /// The line of models a model belongs to: its name without the part that says the size.
@@ -148,10 +143,7 @@ fn family_name(model: &str) -> String {
             && !digits.is_empty()
             && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
     };
-    let kept: Vec<&str> = name
-        .split(['-', '_'])
-        .filter(|part| !is_size(part))
-        .collect();
+    let kept: Vec<&str> = name.split(['-', '_']).filter(|p| !is_size(p)).collect();
     if kept.is_empty() {
         name.to_owned()
     } else {
@@ -161,16 +153,11 @@ fn family_name(model: &str) -> String {
 
 /// Figure 2: stronger models of one family.
 fn by_family(profiles: &[Profile<'_>]) -> Option<Figure> {
-    let most = profiles
-        .iter()
-        .filter(|p| p.average().is_some())
-        .map(|p| p.first.k)
-        .max()?;
+    let whole = profiles.iter().filter(|p| p.average().is_some());
+    let most = whole.map(|p| p.first.k).max()?;
     let mut families: BTreeMap<String, Vec<Point>> = BTreeMap::new();
-    for profile in profiles
-        .iter()
-        .filter(|p| p.first.k == most && p.first.mode != Mode::Cot)
-    {
+    let shown = |p: &&Profile<'_>| p.first.k == most && p.first.mode != Mode::Cot;
+    for profile in profiles.iter().filter(shown) {
         let (Some(average), model) = (profile.average(), &profile.first.model) else {
             continue;
         };
@@ -250,9 +237,8 @@ fn thinking(profiles: &[Profile<'_>]) -> Option<Figure> {
             thought.adjusted(),
         ];
         for (series, bar) in series.iter_mut().zip(bars) {
-            series
-                .points
-                .extend(bar.map(|e| Point::percent(&label, &e)));
+            let point = bar.map(|e| Point::percent(&label, &e));
+            series.points.extend(point);
         }
     }
     let drawn = series.into_iter().filter(|s| !s.points.is_empty());
@@ -262,9 +248,8 @@ fn thinking(profiles: &[Profile<'_>]) -> Option<Figure> {
 
 /// Figure 5: H-TEST against letter geometry.
 fn against_geometry(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Figure> {
-    let points: Vec<Point> = profiles
-        .iter()
-        .filter(|p| p.first.mode != Mode::Cot)
+    let plain = profiles.iter().filter(|p| p.first.mode != Mode::Cot);
+    let points: Vec<Point> = plain
         .filter_map(|profile| {
             let geometry = geometry_of(results, profile)?;
             let x = 100.0 * profile.average()?.value;
@@ -287,13 +272,11 @@ fn against_geometry(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Fig
 }
 
 fn pictures(runs: &[RunSummary]) -> Vec<mary_contract::Picture> {
-    runs.iter()
-        .flat_map(|run| &run.manifest.tasks)
-        .filter(|task| task.id == GEOMETRY)
-        .filter_map(|task| setup_of(&task.id, &task.settings))
-        .find(|setup| setup.source == ItemsSource::Fresh)
-        .map(|setup| geometry::pictures(setup.seed, setup.n, PICTURES))
-        .unwrap_or_default()
+    let tasks = runs.iter().flat_map(|run| &run.manifest.tasks);
+    let ours = tasks.filter(|task| task.id == GEOMETRY);
+    let mut setups = ours.filter_map(|task| setup_of(&task.id, &task.settings));
+    let fresh = setups.find(|setup| setup.source == ItemsSource::Fresh);
+    fresh.map_or_else(Vec::new, |s| geometry::pictures(s.seed, s.n, PICTURES))
 }
 
 #[cfg(test)]

@@ -36,10 +36,7 @@ fn row(model: &str, task: &str, value: f64, read: bool) -> SummaryRow {
         measures: if read {
             vec![]
         } else {
-            vec![Measure {
-                name: "accuracy".into(),
-                estimate: estimate(value - 0.1),
-            }]
+            vec![Measure::new("accuracy", estimate(value - 0.1))]
         },
         breakdowns: vec![],
         usage: Usage::default(),

@@ -23,10 +23,8 @@ pub struct Gap {
 pub fn fresh_gaps(runs: &[RunSummary]) -> Vec<Gap> {
     let results = results(runs);
     let mut gaps = Vec::new();
-    for released in results
-        .iter()
-        .filter(|r| r.source == ItemsSource::Published)
-    {
+    let published = |r: &&Outcome| r.source == ItemsSource::Published;
+    for released in results.iter().filter(published) {
         // Which items, how many, and how their shots were drawn is what the two differ in; everything
         // else is alike.
         let apart = ["source", "n", "seed", "shot_sets", "labels", "crossed"];
@@ -66,18 +64,16 @@ fn over_tasks(values: &[f64]) -> Cell {
 /// The gaps as a table, with the mean over the tasks of each model, paired by task.
 pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
     let gaps = fresh_gaps(runs);
-    let mut rows: Vec<Vec<Cell>> = gaps
-        .iter()
-        .map(|gap| {
-            vec![
-                gap.model.clone().into(),
-                gap.task.clone().into(),
-                Cell::percent(&gap.published, 1),
-                Cell::percent(&gap.fresh, 1),
-                Cell::points(&gap.difference, 1),
-            ]
-        })
-        .collect();
+    let row = |gap: &Gap| {
+        vec![
+            gap.model.clone().into(),
+            gap.task.clone().into(),
+            Cell::percent(&gap.published, 1),
+            Cell::percent(&gap.fresh, 1),
+            Cell::points(&gap.difference, 1),
+        ]
+    };
+    let mut rows: Vec<Vec<Cell>> = gaps.iter().map(row).collect();
     let mut models: Vec<&str> = gaps.iter().map(|g| g.model.as_str()).collect();
     models.dedup();
     for model in models {
@@ -104,8 +100,7 @@ pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
             ]);
         }
     }
-    let table = DECLARED.table("htest-fresh-gap");
-    table.with_rows(rows).if_measured()
+    DECLARED.rows("htest-fresh-gap", rows)
 }
 
 #[cfg(test)]

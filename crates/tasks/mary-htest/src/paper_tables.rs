@@ -17,10 +17,8 @@ const RECOMPUTED: &str = "Mean of the printed tasks";
 /// Table 2: tasks as rows, models as columns, at the paper's 50 shots. Nothing where none was run so.
 pub(super) fn side_by_side(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Table> {
     const SHOTS: usize = 50;
-    let ours: Vec<&Profile<'_>> = profiles
-        .iter()
-        .filter(|p| p.first.k == SHOTS && p.first.mode != Mode::Cot)
-        .collect();
+    let asked = |p: &&Profile<'_>| p.first.k == SHOTS && p.first.mode != Mode::Cot;
+    let ours: Vec<&Profile<'_>> = profiles.iter().filter(asked).collect();
     let printed = &published().table_2;
     let measured = |id: &str| -> Vec<Cell> {
         let of = |p: &&Profile<'_>| accuracy_cell(p.tasks.get(id).copied());
@@ -53,9 +51,8 @@ pub(super) fn side_by_side(profiles: &[Profile<'_>], results: &[Outcome]) -> Opt
         row.extend(printed.iter().map(|_| Cell::none()));
         rows.push(row);
     }
-    let models = ours
-        .iter()
-        .map(|p| format!("{} ({})", p.first.model, p.how()));
+    let named = |p: &&Profile<'_>| format!("{} ({})", p.first.model, p.how());
+    let models = ours.iter().map(named);
     let papers = printed.iter().map(|m| format!("{} (published)", m.model));
     let table = DECLARED.table("htest-table-2").with_rows(rows);
     (!ours.is_empty()).then(|| table.with_heads("models", models.chain(papers)))
@@ -133,8 +130,7 @@ pub(super) fn approaches(
         .table("htest-table-5")
         .with_heads("tasks", paper_tasks().iter().map(|id| task_title(id)))
         .with_rows(rows)
-        .with_published(Cell::printed_rows(printed))
-        .if_measured()
+        .beside(printed)
 }
 
 /// Whether a model's name is one of those under which providers have one of the paper's.

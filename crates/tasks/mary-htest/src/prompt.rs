@@ -19,18 +19,9 @@ const RELEASED_THINK: &str = "Now, think out loud step by step and assign label.
 
 /// The shots, one per line: the beginning that every item of a task shares.
 fn shot_lines(shots: &[Example]) -> String {
-    let mut lines = String::new();
-    for shot in shots {
-        lines.push_str(&format!(
-            "Input: \"{}\" Label: {}\n",
-            shot.text,
-            shot.label.letter()
-        ));
-    }
-    if !shots.is_empty() {
-        lines.push('\n');
-    }
-    lines
+    let line = |s: &Example| format!("Input: \"{}\" Label: {}\n", s.text, s.label.letter());
+    let end = if shots.is_empty() { "" } else { "\n" };
+    shots.iter().map(line).collect::<String>() + end
 }
 
 /// The shots of a prompt again, as text and label: what a person is shown.
@@ -38,20 +29,16 @@ pub fn shown_examples(prompt: &str) -> Vec<LabelledExample> {
     let lines = prompt.split_once("\n\n").map_or("", |(shots, _)| shots);
     let example = |line: &str| {
         let (text, label) = line.strip_prefix("Input: \"")?.rsplit_once("\" Label: ")?;
-        Some(LabelledExample {
-            text: text.to_owned(),
-            label: label.to_owned(),
-        })
+        let [text, label] = [text, label].map(str::to_owned);
+        Some(LabelledExample { text, label })
     };
     lines.lines().filter_map(example).collect()
 }
 
 /// The published prompt. The blanks at the ends of its lines are part of it.
 pub fn published(shots: &[Example], text: &str) -> String {
-    format!(
-        "{}Input: \"{text}\" Label: \nA \nB {INSTRUCTION}",
-        shot_lines(shots)
-    )
+    let shots = shot_lines(shots);
+    format!("{shots}Input: \"{text}\" Label: \nA \nB {INSTRUCTION}")
 }
 
 /// The shots and the item, up to the place where a shot has its label. The label follows with its
@@ -66,10 +53,8 @@ pub fn chain_of_thought(shots: &[Example], text: &str) -> String {
 
 /// The same as the released code has it.
 pub fn released_chain_of_thought(shots: &[Example], text: &str) -> String {
-    format!(
-        "{}{RELEASED_THINK}Input: \"{text}\" Label: \nA \nB",
-        shot_lines(shots)
-    )
+    let shots = shot_lines(shots);
+    format!("{shots}{RELEASED_THINK}Input: \"{text}\" Label: \nA \nB")
 }
 
 /// What the released code asks the second model (`utils.py`, `determine_binary_answers`); its parser reads

@@ -45,12 +45,8 @@ pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
         found.extend(ours.filter_map(|row| {
             let task = run.manifest.task(&row.task)?;
             let setup = setup_of(&row.task, &task.settings)?;
-            let parameters = run
-                .manifest
-                .models
-                .iter()
-                .find(|m| m.model.to_string() == row.model)
-                .and_then(|m| m.parameters);
+            let mut models = run.manifest.models.iter();
+            let model = models.find(|m| m.model.to_string() == row.model);
             Some(Outcome {
                 run: place,
                 model: row.model.clone(),
@@ -61,7 +57,7 @@ pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
                 form: setup.form,
                 accuracy: accuracy(row)?,
                 adjusted: row.score.clone(),
-                parameters,
+                parameters: model.and_then(|m| m.parameters),
                 conditions: task.conditions(),
             })
         }));
@@ -179,11 +175,7 @@ impl Profile<'_> {
     }
 
     pub(super) fn how(&self) -> String {
-        let mode = match self.first.mode {
-            Mode::Score => "score",
-            Mode::Generate => "generate",
-            Mode::Cot => "cot",
-        };
+        let mode = self.first.mode.name();
         let source = match self.first.source {
             ItemsSource::Fresh => "fresh",
             ItemsSource::Published => "released",
@@ -236,16 +228,13 @@ fn tell_apart(profiles: &mut [Profile<'_>]) {
     let said: Vec<String> = profiles
         .iter()
         .map(|own| {
-            let alike: Vec<&Profile<'_>> = profiles
-                .iter()
-                .filter(|p| shown(p.first) == shown(own.first))
-                .collect();
+            let alike = |p: &&Profile<'_>| shown(p.first) == shown(own.first);
+            let alike: Vec<&Profile<'_>> = profiles.iter().filter(alike).collect();
             let manners: Vec<_> = alike.iter().map(|p| p.first.conditions.manner()).collect();
             let place = alike.iter().position(|p| std::ptr::eq(p.first, own.first));
             let names = variants_of(&manners.iter().collect::<Vec<_>>());
-            place
-                .and_then(|i| names.into_iter().nth(i))
-                .unwrap_or_default()
+            let name = place.and_then(|i| names.into_iter().nth(i));
+            name.unwrap_or_default()
         })
         .collect();
     for (profile, variant) in profiles.iter_mut().zip(said) {

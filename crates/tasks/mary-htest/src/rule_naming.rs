@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, Estimate, ForPeople, InForce, Item, Items, Judgement, LabelledExample,
-    MarkingForm, Measure, Needs, Outcome, Part, PeopleAnswer, Reply, Request, RunSummary, Sample,
-    Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, DataSource, Estimate, FollowUp, ForPeople, InForce, Item, Items, Judgement,
+    LabelledExample, MarkingForm, Measure, Needs, Outcome, Part, PeopleAnswer, Reply, Request,
+    RunSummary, Sample, Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
+    UnscoredReason,
 };
 
-use super::ab_task::{AbTask, card, failed, in_words, truth, verdict};
+use super::ab_task::{AbTask, FILE, card, verdict};
 use super::dataset::{Example, SHOT_POOL, mixed};
 use super::direct::sampling;
 use super::prompt;
@@ -74,11 +75,7 @@ impl Task for NameTheRule {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        Needs {
-            generate: true,
-            judge: judged(settings),
-            ..Needs::default()
-        }
+        Needs::GENERATE.judged(judged(settings))
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
@@ -93,7 +90,7 @@ impl Task for NameTheRule {
         for task in AB_TASKS.iter().filter(|t| t.upstream.is_some()) {
             let shots = shots(task, settings, data)?;
             let words = prompt::rule_question(&shots, TOLD);
-            let ask = Ask::subject(in_words(settings.form, words, sampling.clone()));
+            let ask = Ask::subject(Request::words(settings.form, words, sampling.clone()));
             let name = task.card.id.trim_start_matches("htest/");
             let rule = Target::Text(rule_in_words(name).unwrap_or_default().to_owned());
             items.push(Ok(Item::new(name, rule, vec![ask]).tagged("rule", name)));
@@ -117,18 +114,13 @@ impl Task for NameTheRule {
         })
     }
 
-    fn follow_up(
-        &self,
-        settings: &TaskSettings,
-        item: &Item,
-        answers: &[Reply],
-    ) -> Result<Vec<Ask>, TaskError> {
+    fn follow_up(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> FollowUp {
         let (true, [only], Target::Text(rule)) = (judged(settings), answers, &item.target) else {
             return Ok(vec![]);
         };
         let said = only.answer.as_generated().map_or("", |g| g.text.as_str());
         let words = prompt::is_the_rule(rule, said);
-        let asked = in_words(settings.form, words, Sampling::greedy(5));
+        let asked = Request::words(settings.form, words, Sampling::greedy(5));
         Ok(vec![Ask::judge(asked)])
     }
 
@@ -139,10 +131,10 @@ impl Task for NameTheRule {
                 Some(_) => {
                     Judgement::unscored(UnscoredReason::NotApplicable("marked by people".into()))
                 }
-                None => failed("expected a rule in words"),
+                None => Judgement::fault("expected a rule in words"),
             },
             [_, reading] => verdict(reading),
-            other => failed(&format!(
+            other => Judgement::fault(format!(
                 "expected a rule and its reading, found {}",
                 other.len()
             )),
@@ -154,14 +146,14 @@ impl Task for NameTheRule {
         for sample in samples {
             if let Some(named) = named(&sample) {
                 let count = each.entry(sample.id.trial).or_default();
-                count.0 += truth(named);
+                count.0 += f64::from(named);
                 count.1 += 1;
             }
         }
         let measure = |(trial, (named, asked)): (u32, (f64, usize))| {
             let (name, share) = (format!("{COUNT}[{trial}]"), named / asked.max(1) as f64);
             let estimate = Estimate::new(share, (share, share), asked, "count");
-            Measure { name, estimate }
+            Measure::new(name, estimate)
         };
         each.into_iter().map(measure).collect()
     }
@@ -179,28 +171,15 @@ impl Task for NameTheRule {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let by = match judged(settings) {
-            true => "the judge model says whether it is the rule, our wording",
-            false => {
-                "people say whether it is the rule (`mary study new --judge RUN --form rules`)"
-            }
-        };
-        [
-            ("template", "the shots of Lee & Lim 2024, Appendix G; the question is ours, what people are told the paper's"),
-            ("answer", by),
-            ("named", "where more than half of those who marked it say so; people: within three minutes, else wrong"),
-        ]
-        .map(|(name, text)| (name.to_owned(), text.to_owned()))
-        .into()
+        FILE.conventions(&CARD, settings, &[])
     }
 }
 
 /// Whether an answer names the rule; nothing where nobody has read it yet.
 fn named(sample: &Sample) -> Option<bool> {
     let measures = &sample.judgement.measures;
-    let late = measures
-        .get("seconds")
-        .is_some_and(|s| *s > f64::from(SECONDS));
+    let seconds = measures.get("seconds");
+    let late = seconds.is_some_and(|s| *s > f64::from(SECONDS));
     match (measures.get(NAMED), &sample.judgement.outcome) {
         _ if late || sample.written().trim().is_empty() => Some(false),
         (Some(share), _) => Some(*share > 0.5),
@@ -277,16 +256,12 @@ pub(super) fn rules_named(runs: &[RunSummary]) -> Vec<RulesNamed> {
 
 #[cfg(test)]
 mod tests {
-    use mary_contract::{Finish, Generated, NoData, Response};
+    use mary_contract::{Generated, NoData, Response};
 
     use super::*;
 
     fn words(text: &str) -> Reply {
-        Reply::bare(Response::Generated(Generated {
-            text: text.into(),
-            finish: Finish::Stop,
-            reasoning: None,
-        }))
+        Reply::bare(Response::Generated(Generated::whole(text.into())))
     }
 
     #[test]

@@ -26,13 +26,15 @@ pub enum Order {
     Alternating,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    Score,
-    /// In a few tokens.
-    Generate,
-    /// Thinking out loud, read by a judge.
-    Cot,
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Mode {
+        Score = "score",
+        /// In a few tokens.
+        Generate = "generate",
+        /// Thinking out loud, read by a judge.
+        Cot = "cot",
+    }
 }
 
 /// Whose words are asked where the paper prints none.
@@ -76,17 +78,13 @@ pub struct HtestSettings {
 impl HtestSettings {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
-        let sources = [
-            ("fresh", ItemsSource::Fresh),
-            ("published", ItemsSource::Published),
-        ];
-        let source = settings.choose(card, "source", &sources)?;
-        let modes = [
-            ("score", Mode::Score),
-            ("generate", Mode::Generate),
-            ("cot", Mode::Cot),
-        ];
-        let mode = settings.choose(card, "mode", &modes)?;
+        use ItemsSource::{Fresh, Published};
+        let source = settings.choose(
+            card,
+            "source",
+            &[("fresh", Fresh), ("published", Published)],
+        )?;
+        let mode = settings.choose(card, "mode", &Mode::ALL.map(|mode| (mode.name(), mode)))?;
         let tail = match (settings.param(card, "tail"), settings.form) {
             ("label", _) | ("auto" | "", PromptForm::Plain) => Tail::Label,
             ("published", _) | ("auto" | "", PromptForm::Chat) => Tail::Published,
@@ -97,11 +95,8 @@ impl HtestSettings {
             ("alternating", _) | ("auto" | "", ItemsSource::Published) => Order::Alternating,
             (other, _) => return Err(card.not_one_of("order", other)),
         };
-        let wordings = [
-            ("own", Wording::Own),
-            ("", Wording::Own),
-            ("released", Wording::Released),
-        ];
+        use Wording::{Own, Released};
+        let wordings = [("own", Own), ("", Own), ("released", Released)];
         let wording = settings.choose(card, WORDING_PARAM, &wordings)?;
         let max_tokens = match settings.param(card, "max_tokens") {
             "" if mode == Mode::Cot => 512,
@@ -114,9 +109,8 @@ impl HtestSettings {
         };
         let warm = |t: f64| t.is_finite() && t >= 0.0;
         let temperature = settings.number(card, "temperature", warm)?;
-        let shots = settings
-            .shots
-            .unwrap_or(if mode == Mode::Cot { 14 } else { SHOT_POOL });
+        let usual = if mode == Mode::Cot { 14 } else { SHOT_POOL };
+        let shots = settings.shots.unwrap_or(usual);
         if source == ItemsSource::Published && (shots % 2 == 1 || shots > SHOT_POOL) {
             return Err(TaskError::Setting(format!(
                 "{}: {shots} shots (-k, --shots) of released items; expected an even number up to {SHOT_POOL} (the \
@@ -159,8 +153,8 @@ impl HtestSettings {
 
 /// The seeds to whose items those of a run are to be new.
 pub fn apart(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<u64>, TaskError> {
-    let set = settings.param(card, "apart");
-    let seeds = set
+    let seeds = settings
+        .param(card, "apart")
         .split(',')
         .map(str::trim)
         .filter(|seed| !seed.is_empty());

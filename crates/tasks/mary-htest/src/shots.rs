@@ -67,11 +67,8 @@ impl Drawn {
     pub fn before(&self, setup: &HtestSettings, pair: usize) -> impl Iterator<Item = &Draw> {
         let count = self.draws.len();
         let (crossed, both) = (setup.crossed, setup.both_labels);
-        let chosen = self
-            .draws
-            .iter()
-            .enumerate()
-            .filter(move |(number, _)| crossed || *number == pair % count);
+        let draws = self.draws.iter().enumerate();
+        let chosen = draws.filter(move |(number, _)| crossed || *number == pair % count);
         chosen.filter_map(move |(number, ways)| {
             let round = if crossed { number + pair } else { pair / count };
             ways.get(usize::from(both && round % 2 == 1))
@@ -82,10 +79,7 @@ impl Drawn {
 /// The number of the draw from which a test item came, so that a larger set shares its items out as a
 /// smaller one does; of released items, which alternate, the number of the two.
 pub fn pair_number(example: &Example, index: usize) -> usize {
-    let named = example
-        .pair
-        .as_deref()
-        .and_then(|pair| pair.rsplit('-').next());
+    let named = example.pair.as_deref().and_then(|p| p.rsplit('-').next());
     let number = named.and_then(|number| number.parse().ok());
     number.unwrap_or(index / 2)
 }

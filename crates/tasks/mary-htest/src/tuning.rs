@@ -130,9 +130,8 @@ fn names(matrices: &[Matrix<'_>]) -> Vec<Name> {
     let manners: Vec<InForce> = matrices
         .iter()
         .map(|matrix| {
-            let folder = matrix.folder.clone();
             let mut all = matrix.manner.clone();
-            all.insert("tuned models".to_owned(), folder);
+            all.insert("tuned models".to_owned(), matrix.folder.clone());
             all
         })
         .collect();
@@ -172,18 +171,14 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
     let paper = paper_tasks();
     let others = other_tasks(results.iter().copied());
     let tasks: Vec<String> = paper.iter().cloned().chain(others).collect();
-    let columns: Vec<(Option<&String>, &str)> = std::iter::once((None, original))
-        .chain(tasks.iter().filter_map(|task| {
-            let model = tuned.get(task)?;
-            Some((Some(task), model.as_str()))
-        }))
-        .collect();
+    let mut columns: Vec<(Option<&String>, &str)> = vec![(None, original)];
+    let tuned_on = |task| Some((Some(task), tuned.get(task)?.as_str()));
+    columns.extend(tasks.iter().filter_map(tuned_on));
     let accuracy = |model: &str, task: &str| {
         // Asked the same twice: the later run counts.
-        results
-            .iter()
-            .rfind(|r| r.model == model && r.task == task)
-            .map(|r| &r.accuracy)
+        let mut all = results.iter();
+        let result = all.rfind(|r| r.model == model && r.task == task)?;
+        Some(&result.accuracy)
     };
     let mut rows = Vec::new();
     // Of a part of the tasks there is a part of the table, without empty rows.
@@ -244,11 +239,10 @@ fn matrices(results: &[Outcome]) -> Vec<Matrix<'_>> {
                 same.any(|r| tuned.values().any(|m| *m == r.model))
             })
         };
-        let mut all: Vec<&str> = results
+        let untuned = results
             .iter()
-            .filter(|r| trained_on(&r.model).is_none() && with(r.run))
-            .map(|r| r.model.as_str())
-            .collect();
+            .filter(|r| trained_on(&r.model).is_none() && with(r.run));
+        let mut all: Vec<&str> = untuned.map(|r| r.model.as_str()).collect();
         all.sort_unstable();
         all.dedup();
         all

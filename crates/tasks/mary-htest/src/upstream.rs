@@ -8,8 +8,7 @@ use serde::Deserialize;
 use super::dataset::{Example, Label};
 
 pub const DATASET: &str = "htest";
-/// The seed the paper used; part of the folder names.
-pub const PUBLISHED_SEED: u64 = 12_062_023;
+/// Named by the seed that the paper used.
 const ITEMS_FOLDER: &str = "htest_generated_with_seed_12062023";
 const GEOMETRY_FILE: &str =
     "challange_task_generated_with_seed_12062023/letter_geometry_test.jsonl";
@@ -50,10 +49,8 @@ pub fn shot_pool(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, Task
     let pool = ab_file(data, &format!("{task}_dev.jsonl"))?;
     // The first k/2 A and first k/2 B are asked for, so that the order by turns is made, not hoped.
     let of = |label| pool.iter().filter(move |e| e.label == label).cloned();
-    Ok(of(Label::A)
-        .zip(of(Label::B))
-        .flat_map(|(a, b)| [a, b])
-        .collect())
+    let pairs = of(Label::A).zip(of(Label::B));
+    Ok(pairs.flat_map(|(a, b)| [a, b]).collect())
 }
 
 pub fn train_items(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, TaskError> {
@@ -94,10 +91,8 @@ fn ab_file(data: &dyn DataSource, name: &str) -> Result<Vec<Example>, TaskError>
     lines(data, &format!("{ITEMS_FOLDER}/{name}"), |text| {
         let record: Record = read(text)?;
         if record.options != ["A", "B"] {
-            return Err(format!(
-                "expected options A and B, found {:?}",
-                record.options
-            ));
+            let found = record.options;
+            return Err(format!("expected options A and B, found {found:?}"));
         }
         let label = match only_correct(&record)? {
             0 => Label::A,
@@ -133,20 +128,15 @@ fn lines<T>(
 ) -> Result<Vec<T>, TaskError> {
     let path = &data.folder(DATASET)?.join(file);
     let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
-        DataError::Damaged {
-            path: path.to_owned(),
-            message: format!("expected a file of the H-TEST release: {e}"),
-        }
+        DataError::damaged(path, format!("expected a file of the H-TEST release: {e}"))
     })?;
-    text.lines()
+    let lines = text
+        .lines()
         .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty())
+        .filter(|(_, line)| !line.trim().is_empty());
+    lines
         .map(|(index, line)| {
-            parse(line).map_err(|message| TaskError::Record {
-                file: path.display().to_string(),
-                line: index + 1,
-                message,
-            })
+            parse(line).map_err(|message| TaskError::record(path, index + 1, message))
         })
         .collect()
 }

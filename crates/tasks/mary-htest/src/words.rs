@@ -15,46 +15,32 @@ pub(crate) struct WordLists {
     #[serde(borrow)]
     pub(crate) vowel_nouns: Vec<&'static str>,
     /// Nouns that begin with a consonant, lower case.
-    #[serde(borrow)]
     pub(crate) consonant_nouns: Vec<&'static str>,
     /// Verbs, third person, all taking no object.
-    #[serde(borrow)]
     pub(crate) verbs: Vec<&'static str>,
-    #[serde(borrow)]
     pub(crate) places: Vec<&'static str>,
     /// Adverbs in -ly.
-    #[serde(borrow)]
     pub(crate) ly_adverbs: Vec<&'static str>,
     /// Other words that end in "ly": the end-ly rule is about letters, not about adverbs.
-    #[serde(borrow)]
     pub(crate) ly_others: Vec<&'static str>,
     /// Words that can close a sentence as well and do not end in "ly"; some hold an "ly" elsewhere,
     /// some end in "y", some in "l".
-    #[serde(borrow)]
     pub(crate) not_ly: Vec<&'static str>,
     /// Hyphenated expressions that say what something is like.
-    #[serde(borrow)]
     pub(crate) hyphenated: Vec<&'static str>,
     /// Words that say what something is like, of every length that the hyphenated expressions have.
-    #[serde(borrow)]
     pub(crate) adjectives: Vec<&'static str>,
     /// Things of which there can be many.
-    #[serde(borrow)]
     pub(crate) plurals: Vec<&'static str>,
     /// Numbers with their spelling, all without a hyphen.
-    #[serde(borrow)]
     pub(crate) numbers: Vec<(u32, &'static str)>,
     /// Verbs that take an object, third person.
-    #[serde(borrow)]
     pub(crate) transitive: Vec<&'static str>,
     /// Quantities a calculation can begin with.
-    #[serde(borrow)]
     pub(crate) quantities: Vec<&'static str>,
     /// Operators: spelled out in one word and as a symbol of one character.
-    #[serde(borrow)]
     pub(crate) operators: Vec<(&'static str, &'static str)>,
     /// Ways to end a calculation.
-    #[serde(borrow)]
     pub(crate) remarks: Vec<&'static str>,
 }
 

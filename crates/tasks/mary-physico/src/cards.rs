@@ -1,12 +1,33 @@
-//! The tasks' cards: what each is, what a user can set for it, and the paper, as `cards.json` says.
+//! The tasks' cards: what each is, what a user can set for it, the paper, and what it states about its scores, as
+//! `cards.json` says.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use mary_contract::{CardFile, TaskCard};
+use mary_contract::{CardFile, TaskCard, TaskSettings};
+
+use crate::setup::PhysicoSettings;
+
+static FILE: LazyLock<CardFile> = LazyLock::new(|| CardFile::read(include_str!("cards.json")));
 
 pub(crate) fn card(id: &'static str) -> TaskCard {
-    static FILE: LazyLock<CardFile> = LazyLock::new(|| CardFile::read(include_str!("cards.json")));
     FILE.card(id)
+}
+
+pub(crate) fn conventions(card: &TaskCard, settings: &TaskSettings) -> BTreeMap<String, String> {
+    let Ok(setup) = PhysicoSettings::read(card, settings) else {
+        return BTreeMap::new();
+    };
+    let own = if setup.file.is_empty() { "" } else { "own" };
+    let computed = [
+        ("definitions", own.to_owned()),
+        ("icl", setup.icl.name()),
+        ("max_tokens", setup.max_tokens.to_string()),
+        ("n", setup.n.to_string()),
+        ("per_concept", setup.per_concept.to_string()),
+        ("temperature", setup.temperature.to_string()),
+    ];
+    FILE.conventions(card, settings, &computed)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use mary_contract::{
     Sample, Scoring, Task, TaskCard, TaskError, TaskSettings,
 };
 
+use crate::cards::conventions;
 use crate::judging;
 use crate::setup::{InstanceSource, Mode, PhysicoSettings};
 
@@ -22,8 +23,6 @@ pub(crate) struct ChoiceTask {
     pub(crate) source: Option<ItemSource>,
     pub(crate) items: fn(PhysicoSettings, &dyn DataSource) -> Result<Items, TaskError>,
     pub(crate) for_people: fn(ForPeople) -> ForPeople,
-    /// Its template and its source, and what else it does its own way.
-    pub(crate) conventions: fn(&PhysicoSettings) -> BTreeMap<String, String>,
 }
 
 impl ChoiceTask {
@@ -70,11 +69,11 @@ impl Task for ChoiceTask {
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let Some((options, correct)) = item.target.choice() else {
-            return judging::failed("a PHYSICO item has a choice as its target");
+            return Judgement::fault("a PHYSICO item has a choice as its target");
         };
         match answers {
             [reply] => judging::judged(options, correct, &reply.answer),
-            other => judging::failed(&format!("expected one answer, found {}", other.len())),
+            other => Judgement::fault(format!("expected one answer, found {}", other.len())),
         }
     }
 
@@ -88,19 +87,6 @@ impl Task for ChoiceTask {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = self.setup(settings) else {
-            return BTreeMap::new();
-        };
-        let mut conventions = (self.conventions)(&setup);
-        judging::conventions(&setup, &mut |name, text| {
-            conventions.insert(name.to_owned(), text);
-        });
-        conventions
+        conventions(&self.card, settings)
     }
-}
-
-pub(crate) fn said(template: &str, source: &str) -> BTreeMap<String, String> {
-    [("template", template), ("source", source)]
-        .map(|(name, text)| (name.to_owned(), text.to_owned()))
-        .into()
 }

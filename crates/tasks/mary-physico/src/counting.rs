@@ -29,14 +29,17 @@ fn class_counts(rows: &[Row<'_>], classes: usize) -> Vec<f64> {
 
 /// Gini impurity times the number of rows on both sides of a threshold.
 fn cost(rows: &[Row<'_>], classes: usize, (feature, at): (usize, f64)) -> f64 {
-    let (left, right): (Vec<Row<'_>>, Vec<Row<'_>>) =
-        rows.iter().partition(|(x, _)| value(x, feature) < at);
+    let (left, right) = parted(rows, feature, at);
     let side = |rows: &[Row<'_>]| {
         let n = rows.len() as f64;
         let squares: f64 = class_counts(rows, classes).iter().map(|c| c * c).sum();
         n - squares / n.max(1.0)
     };
     side(&left) + side(&right)
+}
+
+fn parted<'a>(rows: &[Row<'a>], feature: usize, at: f64) -> (Vec<Row<'a>>, Vec<Row<'a>>) {
+    rows.iter().partition(|(x, _)| value(x, feature) < at)
 }
 
 fn value(x: &[f64], feature: usize) -> f64 {
@@ -67,8 +70,7 @@ fn grow(rows: &[Row<'_>], classes: usize, rng: &mut Stream) -> Tree {
         let n = rows.len().max(1) as f64;
         return Tree::Leaf(counts.iter().map(|c| c / n).collect());
     };
-    let (left, right): (Vec<Row<'_>>, Vec<Row<'_>>) =
-        rows.iter().partition(|(x, _)| value(x, feature) < at);
+    let (left, right) = parted(rows, feature, at);
     let sides = [grow(&left, classes, rng), grow(&right, classes, rng)];
     Tree::Split(feature, at, Box::new(sides))
 }
@@ -83,7 +85,7 @@ fn counts(pair: &Pair) -> Vec<f64> {
         [parts.len() as f64, largest as f64]
     };
     let changed = pair.input.places_unlike(&pair.output);
-    let kind = |came: bool, went: bool| {
+    let kind = |(came, went)| {
         let of = changed.iter().filter(|&&(r, c)| {
             (pair.output.at(r, c) != ground) == came && (pair.input.at(r, c) != ground) == went
         });
@@ -92,26 +94,13 @@ fn counts(pair: &Pair) -> Vec<f64> {
     let kept = (0..10u8).filter(|&c| c != ground && pair.input.count(c) == pair.output.count(c));
     let [a, b] = parts(&pair.input);
     let [c, d] = parts(&pair.output);
-    vec![
-        pair.input.rows() as f64,
-        pair.input.cols() as f64,
-        filled(&pair.input),
-        filled(&pair.output),
-        filled(&pair.output) - filled(&pair.input),
-        changed.len() as f64,
-        kind(true, false),
-        kind(false, true),
-        kind(true, true),
-        pair.input.colours() as f64,
-        pair.output.colours() as f64,
-        kept.count() as f64,
-        a,
-        b,
-        c,
-        d,
-        c - a,
-        d - b,
-    ]
+    let mut found = vec![pair.input.rows() as f64, pair.input.cols() as f64];
+    let (before, after) = (filled(&pair.input), filled(&pair.output));
+    found.extend([before, after, after - before, changed.len() as f64]);
+    found.extend([(true, false), (false, true), (true, true)].map(kind));
+    found.extend([pair.input.colours() as f64, pair.output.colours() as f64]);
+    found.extend([kept.count() as f64, a, b, c, d, c - a, d - b]);
+    found
 }
 
 /// Where things are: each ninth of the grid, filled before, filled after, changed.

@@ -6,13 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, Generate, Item, Items, Judgement, Measure, Needs, Outcome, Reply, Request,
-    Sample, Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, DataSource, FollowUp, Item, Items, Judgement, Measure, Needs, Outcome, Reply, Sample,
+    Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use serde_json::json;
 
-use crate::cards::card;
-use crate::choice_task::said;
+use crate::cards::{card, conventions};
 use crate::grid_task::described;
 use crate::judging;
 use crate::low_level::{defined, planned_instances};
@@ -32,9 +31,7 @@ pub struct Describe;
 
 impl Describe {
     fn masked(item: &Item, answers: &[Reply]) -> Option<Masked> {
-        let Target::Choice { question, .. } = &item.target else {
-            return None;
-        };
+        let (question, _) = choice(&item.target)?;
         let description = answers.first()?.answer.as_generated()?;
         Some(masked(worlds::concept(question)?, &description.text))
     }
@@ -46,12 +43,8 @@ impl Task for Describe {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        Needs {
-            generate: true,
-            judge: PhysicoSettings::read(&DESCRIBE_CARD, settings)
-                .is_ok_and(|s| s.judge || s.recall),
-            ..Needs::default()
-        }
+        let setup = PhysicoSettings::read(&DESCRIBE_CARD, settings);
+        Needs::GENERATE.judged(setup.is_ok_and(|s| s.judge || s.recall))
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
@@ -60,23 +53,14 @@ impl Task for Describe {
         Ok(Box::new(instances.into_iter().map(move |instance| {
             defined(&instance.concept)?;
             let asked = prompt::describe(&instance.concept);
-            let whole = prompt::prompt(setup.form, &[], &asked, false);
-            let ask = Ask::subject(Request::Generate(judging::generate(&setup, whole)));
+            let ask = judging::words(&setup, &asked);
             Ok(described(&instance, instance.concept.clone(), vec![ask]))
         })))
     }
 
-    fn follow_up(
-        &self,
-        settings: &TaskSettings,
-        item: &Item,
-        answers: &[Reply],
-    ) -> Result<Vec<Ask>, TaskError> {
+    fn follow_up(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> FollowUp {
         let setup = PhysicoSettings::read(&DESCRIBE_CARD, settings)?;
-        let Target::Choice {
-            question, options, ..
-        } = &item.target
-        else {
+        let Some((question, options)) = choice(&item.target) else {
             return Ok(vec![]);
         };
         let order = AnswerOrder::from_settings(&setup);
@@ -84,19 +68,18 @@ impl Task for Describe {
         else {
             return Ok(vec![]);
         };
-        let judge = |asked: &prompt::PromptContent, tokens: u32| {
-            Ask::judge(Request::Generate(Generate {
-                prompt: prompt::prompt(setup.form, &[], asked, false),
-                sampling: Sampling::greedy(tokens),
-            }))
+        let covered = |description: &str| {
+            let asked = prompt::coverage(question, &aspects(question), description);
+            judging::to_judge(&setup, &asked, 64)
         };
         if answers.len() == 1 {
-            let asked = prompt::guess(&masked.text, options);
-            let whole = prompt::prompt(setup.form, &[], &asked, false);
-            let subject = |whole| Ask::subject(Request::Generate(judging::generate(&setup, whole)));
-            let mut asks = vec![subject(whole)];
+            let mut asks = vec![judging::words(
+                &setup,
+                &prompt::guess(&masked.text, options),
+            )];
             if setup.judge {
-                asks.push(judge(&prompt::judge(question, description), 8));
+                let asked = prompt::judge(question, description);
+                asks.push(judging::to_judge(&setup, &asked, 8));
             }
             if setup.recall {
                 let before = [prompt::Shot {
@@ -104,37 +87,32 @@ impl Task for Describe {
                     answer: description.to_owned(),
                 }];
                 let whole = prompt::prompt(setup.form, &before, &prompt::any_more(), false);
-                asks.push(subject(whole));
-                let named = prompt::coverage(question, &aspects(question), description);
-                asks.push(judge(&named, 64));
+                asks.push(Ask::subject(judging::generate(&setup, whole)));
+                asks.push(covered(description));
             }
             return Ok(asks);
         }
         if order.recall.is_some_and(|at| answers.len() == at + 2) {
             let more = order.recall.and_then(|at| written(answers, at));
             let both = format!("{description}\n\n{}", more.unwrap_or_default());
-            let named = prompt::coverage(question, &aspects(question), &both);
-            return Ok(vec![judge(&named, 64)]);
+            return Ok(vec![covered(&both)]);
         }
         Ok(vec![])
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let Ok(setup) = PhysicoSettings::read(&DESCRIBE_CARD, settings) else {
-            return judging::failed("the settings of the run cannot be read");
+            return Judgement::fault("the settings of the run cannot be read");
         };
-        let Target::Choice {
-            question,
-            options,
-            correct,
-        } = &item.target
+        let (Some((question, _)), Some((options, correct))) =
+            (choice(&item.target), item.target.choice())
         else {
-            return judging::failed("a PHYSICO item has a choice as its target");
+            return Judgement::fault("a PHYSICO item has a choice as its target");
         };
         let (Some(masked), [_, guess, ..]) = (Self::masked(item, answers), answers) else {
-            return judging::failed("expected a description and a guess");
+            return Judgement::fault("expected a description and a guess");
         };
-        let mut judgement = judging::judged(options, *correct, &guess.answer);
+        let mut judgement = judging::judged(options, correct, &guess.answer);
         if masked.text.trim().is_empty() {
             judgement.outcome = Outcome::Unscored(UnscoredReason::Unparsed);
         }
@@ -164,40 +142,22 @@ impl Task for Describe {
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        PhysicoSettings::read(&DESCRIBE_CARD, settings)
-            .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
+        let setup = PhysicoSettings::read(&DESCRIBE_CARD, settings);
+        setup.map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = PhysicoSettings::read(&DESCRIBE_CARD, settings) else {
-            return BTreeMap::new();
-        };
-        let mut conventions = said(
-            "Yu et al. 2025, Figures 4 and 5; options parted by commas",
-            "all names and inflections of the concept masked by word list",
-        );
-        let mut say = |name: &str, text: String| {
-            conventions.insert(name.to_owned(), text);
-        };
-        judging::conventions(&setup, &mut say);
-        if setup.judge {
-            say(
-                "judge",
-                "`judged_correct`: share of descriptions in which the judge finds no factual error; our \
-                 wording of the paper's rule"
-                    .into(),
-            );
-        }
-        if setup.recall {
-            say(
-                "recall",
-                "share of the concept's core aspects that the judge finds in the description, and in it \
-                 together with the answer to `Any more core properties or examples?` (the paper: by hand, \
-                 85.0 for GPT-3.5 and 90.0 for GPT-4); our wording"
-                    .into(),
-            );
-        }
-        conventions
+        conventions(&DESCRIBE_CARD, settings)
+    }
+}
+
+/// The question and the options of a choice.
+fn choice(target: &Target) -> Option<(&str, &[String])> {
+    match target {
+        Target::Choice {
+            question, options, ..
+        } => Some((question, options)),
+        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mary_contract::Picture;
 
-use crate::grid::Grid;
+use crate::grid::{Grid, Pair};
 use crate::instances::Instance;
 use crate::picture::ARC_COLOURS;
 
@@ -12,10 +12,9 @@ const CELL: usize = 7;
 const GAP: usize = 10;
 
 pub fn drawn(instance: &Instance) -> Picture {
-    let widest = |p: &crate::grid::Pair| p.input.cols().max(p.output.cols());
+    let widest = |p: &Pair| p.input.cols().max(p.output.cols());
     let width: usize = instance.pairs.iter().map(|p| widest(p) * CELL + GAP).sum();
-    let tall =
-        |of: fn(&crate::grid::Pair) -> usize| instance.pairs.iter().map(of).max().unwrap_or(1);
+    let tall = |of: fn(&Pair) -> usize| instance.pairs.iter().map(of).max().unwrap_or(1);
     let (above, below) = (tall(|p| p.input.rows()), tall(|p| p.output.rows()));
     let height = (above + below) * CELL + 3 * GAP;
     let mut svg = format!(
@@ -52,11 +51,8 @@ fn grid(svg: &mut String, grid: &Grid, x: usize, y: usize) {
     for (r, row) in grid.to_rows().iter().enumerate() {
         let mut c = 0;
         for run in row.chunk_by(|a, b| a == b) {
-            let colour = run.first().copied().unwrap_or(0);
-            let [red, green, blue] = ARC_COLOURS
-                .get(usize::from(colour))
-                .copied()
-                .unwrap_or_default();
+            let colour = run.first().map_or(0, |c| usize::from(*c));
+            let [red, green, blue] = ARC_COLOURS.get(colour).copied().unwrap_or_default();
             if colour != 0 {
                 let _ = write!(
                     svg,

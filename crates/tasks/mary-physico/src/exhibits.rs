@@ -16,7 +16,7 @@ use crate::gap::{
 use crate::instances::{Level, Split, planned};
 use crate::judging::{SHARED, SHARED_PAIR, WITH_CORE};
 use crate::perception::QuestionKind;
-use crate::published::{DECLARED, Printed, published};
+use crate::published::{DECLARED, Printed, published, with_printed};
 use crate::results::{Outcome, cell, outcomes, printed};
 use crate::setup::{Icl, InstanceSource};
 
@@ -81,7 +81,7 @@ pub(crate) fn on(group: &[&Outcome<'_>], split: Split) -> Option<crate::results:
     group.iter().find_map(|o| o.part("split", split.name()))
 }
 
-pub(crate) fn printed_cell(value: Option<Printed>) -> Cell {
+fn printed_cell(value: Option<Printed>) -> Cell {
     let text = value.map(|(v, sd)| printed(v, sd));
     text.map(Cell::printed).into()
 }
@@ -100,20 +100,7 @@ fn table_3(groups: &[Group<'_>]) -> Option<Table> {
             rows.push(row);
         }
     }
-    let paper = published().table_3.iter().map(|r| {
-        let once = r.core_test.is_some_and(|(_, sd)| sd.is_none());
-        vec![
-            r.model.clone().into(),
-            if r.seen { "pictures" } else { "text" }.into(),
-            Cell::count(if once { 1 } else { 3 }),
-            printed_cell(r.core_dev),
-            printed_cell(r.core_test),
-            printed_cell(r.associative),
-            Cell::none(),
-        ]
-    });
-    let table = DECLARED.table("physico-table-3");
-    table.with_rows(rows).with_published(paper).if_measured()
+    with_printed(DECLARED.table("physico-table-3").with_rows(rows)).if_measured()
 }
 
 fn runs_cell(outcome: &Outcome<'_>) -> Cell {
@@ -123,22 +110,16 @@ fn runs_cell(outcome: &Outcome<'_>) -> Cell {
 fn unread(group: &[&Outcome<'_>]) -> Cell {
     let samples: usize = group.iter().map(|o| o.row.samples).sum();
     let unread: usize = group.iter().flat_map(|o| o.row.unscored.values()).sum();
-    let share = intervals::wilson(unread as u64, samples as u64, LEVEL);
-    share
-        .ok()
-        .map(|i| Cell::percent(&estimate_of(&i), 1))
-        .into()
+    let share = intervals::wilson(unread as u64, samples as u64, LEVEL).ok();
+    share.map(|i| Cell::percent(&estimate_of(&i), 1)).into()
 }
 
 /// Table 10: concepts against models, the paper's three columns at the end.
 fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
-    let pairs: BTreeSet<(usize, String, String)> = high
+    let pairs: BTreeSet<_> = high
         .iter()
         .flat_map(|o| o.values("pair"))
-        .map(|pair| {
-            let (place, concept) = order(pair);
-            (place, concept, pair.to_owned())
-        })
+        .map(|pair| (order(pair), pair))
         .collect();
     let mut columns: Vec<(String, Vec<&Outcome<'_>>)> = Vec::new();
     for outcome in high {
@@ -150,33 +131,26 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
     }
     let rows: Vec<Vec<Cell>> = pairs
         .iter()
-        .map(|(place, concept, pair)| {
-            let set = ["core-test", "core-dev", "associative"]
-                .get(*place)
-                .copied();
-            let mut row = vec![Cell::from(concept.clone()), set.unwrap_or_default().into()];
-            row.extend(
-                columns
-                    .iter()
-                    .map(|(_, of)| cell(of.iter().find_map(|o| o.part("pair", pair)))),
-            );
+        .map(|((place, concept), pair)| {
+            let set = ["core-test", "core-dev", "associative"].get(*place);
+            let mut row = vec![Cell::from(concept.clone()), Cell::from(*set.unwrap_or(&""))];
+            let asked = |of: &[&Outcome<'_>]| cell(of.iter().find_map(|o| o.part("pair", pair)));
+            row.extend(columns.iter().map(|(_, of)| asked(of)));
             let paper = published()
                 .table_10
                 .iter()
                 .find(|p| *place == 0 && p.concept == *concept);
+            let o1 = paper.and_then(|p| Some((p.o1_preview_text?, None)));
             row.push(printed_cell(paper.map(|p| p.gpt_4_text)));
             row.push(printed_cell(paper.map(|p| p.gpt_4o_visual)));
-            row.push(printed_cell(
-                paper.and_then(|p| Some((p.o1_preview_text?, None))),
-            ));
+            row.push(printed_cell(o1));
             row
         })
         .collect();
-    DECLARED
+    let table = DECLARED
         .table("physico-table-10")
-        .with_heads("models", columns.into_iter().map(|(name, _)| name))
-        .with_rows(rows)
-        .if_measured()
+        .with_heads("models", columns.into_iter().map(|(name, _)| name));
+    table.with_rows(rows).if_measured()
 }
 
 /// What the judge model says and, beside it, what people say.
@@ -222,19 +196,7 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
         }
         row
     });
-    let paper = published().low_level.iter().map(|r| {
-        vec![
-            r.model.clone().into(),
-            printed_cell(r.definition),
-            printed_cell(r.photo),
-            printed_cell(r.self_play),
-            printed_cell(r.no_error.map(|v| (v, None))),
-            printed_cell(r.recall.map(|v| (v, None))),
-            Cell::none(),
-        ]
-    });
-    let table = DECLARED.table("physico-table-1");
-    table.with_rows(rows).with_published(paper).if_measured()
+    with_printed(DECLARED.table("physico-table-1").with_rows(rows)).if_measured()
 }
 
 /// Tables 4 and 5, where shots were given. Shots on the item's own concepts are given where at least two of
@@ -257,29 +219,15 @@ fn table_4(groups: &[Group<'_>]) -> Option<Table> {
             let Some(same) = plain.part(SHARED, WITH_CORE) else {
                 continue;
             };
-            rows.push(vec![
-                plain.model().into(),
-                format!("{}, the items of {}", plain.how(), asked.setup.icl.name()).into(),
-                Cell::none(),
-                same.cell(),
-                Cell::none(),
-                Cell::none(),
-            ]);
+            let how = format!("{}, the items of {}", plain.how(), asked.setup.icl.name());
+            let mut row = vec![plain.model().into(), how.into(), Cell::none(), same.cell()];
+            row.extend([Cell::none(), Cell::none()]);
+            rows.push(row);
         }
         rows.push(row);
     }
-    let paper = published().table_4.iter().map(|r| {
-        vec![
-            r.model.clone().into(),
-            r.how.clone().into(),
-            printed_cell(r.core_test),
-            printed_cell(r.associative),
-            Cell::none(),
-            Cell::none(),
-        ]
-    });
-    let table = DECLARED.table("physico-table-4");
-    Some(table.with_rows(rows).with_published(paper))
+    let table = DECLARED.table("physico-table-4").with_rows(rows);
+    Some(with_printed(table))
 }
 
 fn without_shots<'g>(asked: &Outcome<'_>, groups: &'g [Group<'g>]) -> Option<&'g Outcome<'g>> {
@@ -328,38 +276,26 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
                     == (text.setup.seed, text.setup.cot, text.setup.icl)
         });
         let Some(seen) = seen else { continue };
-        let both: Vec<(f64, f64)> = text
-            .values("pair")
-            .iter()
-            .filter_map(|pair| {
-                let value = |o: &Outcome<'_>| Some(o.part("pair", pair)?.estimate.value);
-                Some((value(text)?, value(seen)?))
-            })
-            .collect();
+        let pairs = text.values("pair").into_iter().filter_map(|pair| {
+            let value = |o: &Outcome<'_>| Some(o.part("pair", pair)?.estimate.value);
+            Some((value(text)?, value(seen)?))
+        });
+        let both: Vec<(f64, f64)> = pairs.collect();
         let differences: Vec<f64> = both.iter().map(|(t, s)| s - t).collect();
         let Some(mean) = over_concepts(&differences) else {
             continue;
         };
-        let set = short(text.task()).trim_end_matches("-text");
-        let set = if text.setup.mode == seen.setup.mode {
-            set.to_owned()
-        } else {
-            format!("{set} ({}; {})", text.how(), seen.how())
-        };
-        let average =
-            |of: fn(&(f64, f64)) -> f64| average_cell(&both.iter().map(of).collect::<Vec<f64>>());
-        rows.push(vec![
-            text.model().into(),
-            set.into(),
-            average(|b| b.0),
-            average(|b| b.1),
-            mean_cell(&mean, both.len()),
-        ]);
+        let mut set = short(text.task()).trim_end_matches("-text").to_owned();
+        if text.setup.mode != seen.setup.mode {
+            set = format!("{set} ({}; {})", text.how(), seen.how());
+        }
+        let (words, pictures): (Vec<f64>, Vec<f64>) = both.iter().copied().unzip();
+        let mut row = vec![text.model().into(), set.into()];
+        row.extend([average_cell(&words), average_cell(&pictures)]);
+        row.push(mean_cell(&mean, both.len()));
+        rows.push(row);
     }
-    DECLARED
-        .table("physico-text-picture")
-        .with_rows(rows)
-        .if_measured()
+    DECLARED.rows("physico-text-picture", rows)
 }
 
 /// Tasks that ask for a free description of a pair.
@@ -395,16 +331,9 @@ fn perception(all: &[Outcome<'_>]) -> Option<Table> {
         })
     });
     let rows = rows.chain(free);
-    let paper = &published().perception;
-    let mut printed_row: Vec<Cell> = vec![paper.model.clone().into(), "free answers".into()];
-    printed_row.extend(QuestionKind::ALL.map(|_| Cell::none()));
-    printed_row.push(Cell::printed(printed(paper.accuracy, None)));
-    DECLARED
-        .table("physico-perception")
-        .with_heads("kinds", QuestionKind::ALL.map(|k| k.name()))
-        .with_rows(rows)
-        .with_published([printed_row])
-        .if_measured()
+    let table = DECLARED.table("physico-perception");
+    let table = table.with_heads("kinds", QuestionKind::ALL.map(|k| k.name()));
+    with_printed(table.with_rows(rows)).if_measured()
 }
 
 fn part_points<'a>(
@@ -433,8 +362,7 @@ fn bars(groups: &[Group<'_>]) -> Option<Figure> {
         let name = format!("{} ({})", first.model(), how(group));
         (!points.is_empty()).then(|| Series::measured(name, points))
     });
-    let figure = DECLARED.figure("physico-sets");
-    figure.with_series(series).if_measured()
+    DECLARED.series("physico-sets", series)
 }
 
 fn perception_bars(all: &[Outcome<'_>]) -> Option<Figure> {
@@ -443,15 +371,12 @@ fn perception_bars(all: &[Outcome<'_>]) -> Option<Figure> {
         let points = part_points(o, "kind", QuestionKind::ALL.map(|k| k.name()));
         Series::measured(format!("{} ({})", o.model(), o.how()), points)
     });
-    let figure = DECLARED.figure("physico-perception-kinds");
-    figure.with_series(series).if_measured()
+    DECLARED.series("physico-perception-kinds", series)
 }
 
 fn pictures(high: &[&Outcome<'_>]) -> Vec<Picture> {
-    let Some(first) = high
-        .iter()
-        .find(|o| o.setup.source == InstanceSource::Fresh)
-    else {
+    let fresh = |o: &&&Outcome<'_>| o.setup.source == InstanceSource::Fresh;
+    let Some(first) = high.iter().find(fresh) else {
         return vec![];
     };
     let level = if first.task().contains("core") {
@@ -459,13 +384,10 @@ fn pictures(high: &[&Outcome<'_>]) -> Vec<Picture> {
     } else {
         Level::Associative
     };
-    planned(level, first.setup.seed, first.setup.per_concept)
-        .unwrap_or_default()
-        .iter()
-        .take(PICTURES)
-        .filter_map(|p| p.draw().ok())
-        .map(|i| drawing::drawn(&i))
-        .collect()
+    let planned = planned(level, first.setup.seed, first.setup.per_concept);
+    let shown = planned.unwrap_or_default().into_iter().take(PICTURES);
+    let instances = shown.filter_map(|p| p.draw().ok());
+    instances.map(|i| drawing::drawn(&i)).collect()
 }
 
 #[cfg(test)]

@@ -23,14 +23,14 @@ fn row(task: &str, splits: &[(&str, f64)], pairs: &[(&str, f64)]) -> SummaryRow 
     let mut tags: BTreeMap<&str, BTreeMap<String, Estimate>> = BTreeMap::new();
     for (tag, values) in [("split", splits), ("pair", pairs)] {
         for (value, accuracy) in values {
-            measures.push(Measure {
-                name: format!("accuracy[{tag}={value}]"),
-                estimate: estimate(*accuracy),
-            });
-            measures.push(Measure {
-                name: format!("sd_over_runs[{tag}={value}]"),
-                estimate: estimate(0.025),
-            });
+            measures.push(Measure::new(
+                format!("accuracy[{tag}={value}]"),
+                estimate(*accuracy),
+            ));
+            measures.push(Measure::new(
+                format!("sd_over_runs[{tag}={value}]"),
+                estimate(0.025),
+            ));
             tags.entry(tag)
                 .or_default()
                 .insert((*value).to_owned(), estimate(*accuracy));

@@ -53,8 +53,7 @@ pub fn recall_form(samples: &[Sample]) -> MarkingForm {
             let picture = pictures
                 .entry((known.id, aspect.id))
                 .or_insert_with(|| drawn(known, aspect));
-            let rule = aspect.rule.to_owned();
-            let written = sample.written().to_owned();
+            let (rule, written) = (aspect.rule.to_owned(), sample.written().to_owned());
             let shown = vec![name.clone(), rule, picture.clone(), written];
             form.line(&sample.id, aspect.id, shown);
         }
@@ -124,24 +123,19 @@ pub fn labels_file(samples: &[Sample], validators: usize) -> (String, Table) {
         own.people += 1;
         let verdicts = sample.judgement.notes[CONFIRMED].as_array();
         own.verdicts = own.verdicts.max(verdicts.map_or(0, Vec::len));
-        own.confirmed = sample
-            .judgement
-            .measures
-            .get(CONFIRMED)
-            .map_or(own.confirmed, |c| *c);
+        let confirmed = sample.judgement.measures.get(CONFIRMED);
+        own.confirmed = *confirmed.unwrap_or(&own.confirmed);
     }
     let mut file = String::from("task,concept\n");
     let (mut proposed, mut labelled, mut confirmed) = (0, 0, 0);
     for (task, labels) in &tasks {
         proposed += labels.len();
         labelled += usize::from(!labels.is_empty());
-        let kept = labels
-            .iter()
-            .filter(|(_, p)| p.verdicts >= validators && p.confirmed > 0.5)
-            .max_by(|(_, a), (_, b)| {
-                let by_share = a.confirmed.total_cmp(&b.confirmed);
-                by_share.then(a.people.cmp(&b.people))
-            });
+        let agreed = |p: &Proposed| p.verdicts >= validators && p.confirmed > 0.5;
+        let kept = labels.iter().filter(|(_, p)| agreed(p)).max_by(|a, b| {
+            let by_share = a.1.confirmed.total_cmp(&b.1.confirmed);
+            by_share.then(a.1.people.cmp(&b.1.people))
+        });
         if let Some((label, _)) = kept {
             confirmed += 1;
             file.push_str(&format!("{task},{label}\n"));

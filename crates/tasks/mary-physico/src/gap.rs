@@ -35,6 +35,14 @@ pub struct Gap {
     pub overall: (f64, Option<Estimate>),
 }
 
+impl Gap {
+    /// The cells with which its rows begin.
+    fn heads(&self) -> Vec<Cell> {
+        let said: [&str; 4] = [&self.model, &self.task, &self.how, short(&self.against)];
+        said.map(Cell::from).to_vec()
+    }
+}
+
 /// The low-level tasks whose option sets are those of grids.
 const LOW: [&str; 2] = ["physico/definition", "physico/photo"];
 
@@ -44,10 +52,8 @@ fn low_and_high<'o, 'r>(
     all: &'o [Outcome<'r>],
 ) -> impl Iterator<Item = (&'o Outcome<'r>, &'static str, Vec<&'o Outcome<'r>>)> {
     let fresh = |o: &&Outcome<'_>| o.is_high() && o.setup.source == InstanceSource::Fresh;
-    let pairs = all
-        .iter()
-        .filter(fresh)
-        .flat_map(|o| LOW.map(|task| (o, task)));
+    let fresh = all.iter().filter(fresh);
+    let pairs = fresh.flat_map(|o| LOW.map(|task| (o, task)));
     pairs.map(|(high, task)| {
         let same = |o: &&Outcome<'_>| {
             o.task() == task && o.model() == high.model() && o.setup.seed == high.setup.seed
@@ -75,20 +81,12 @@ pub fn left_out(runs: &[RunSummary]) -> Option<Table> {
     let rows = low_and_high(&all).filter_map(|(high, task, lows)| {
         let otherwise = lows.iter().all(|o| o.setup.mode != high.setup.mode);
         let how: Vec<String> = lows.iter().map(|o| o.how()).collect();
-        (otherwise && !lows.is_empty()).then(|| {
-            vec![
-                high.model().to_owned(),
-                high.task().to_owned(),
-                high.how(),
-                short(task).to_owned(),
-                how.join("; "),
-            ]
-        })
+        let (model, asked) = (high.model().to_owned(), high.task().to_owned());
+        let (against, how) = (short(task).to_owned(), how.join("; "));
+        let row = vec![model, asked, high.how(), against, how];
+        (otherwise && !lows.is_empty()).then_some(row)
     });
-    DECLARED
-        .table("physico-parrot-gap-left-out")
-        .with_rows(Cell::rows(rows.collect()))
-        .if_measured()
+    DECLARED.rows("physico-parrot-gap-left-out", Cell::rows(rows.collect()))
 }
 
 fn gap(low: &Outcome<'_>, high: &Outcome<'_>) -> Option<Gap> {
@@ -147,36 +145,25 @@ pub(crate) fn mean_cell((value, estimate): &(f64, Option<Estimate>), concepts: u
 pub(crate) fn average_cell(values: &[f64]) -> Cell {
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     match score_interval(values, None) {
-        Ok(found) if values.len() >= difference::FEWEST => {
-            Cell::percent(&estimate_of(&found), 1).over("concepts")
+        Ok(i) if values.len() >= difference::FEWEST => {
+            Cell::percent(&estimate_of(&i), 1).over("concepts")
         }
         _ => Cell::too_few(printed(100.0 * mean, None), values.len(), "concepts"),
     }
 }
 
 pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
-    let rows: Vec<Vec<Cell>> = gaps
-        .iter()
-        .map(|g| {
-            let mean = |of: fn(&ConceptGap) -> f64| {
-                average_cell(&g.concepts.iter().map(of).collect::<Vec<f64>>())
-            };
-            vec![
-                g.model.clone().into(),
-                g.task.clone().into(),
-                g.how.clone().into(),
-                short(&g.against).into(),
-                Cell::count(g.concepts.len()),
-                mean(|c| c.low.value),
-                mean(|c| c.high.value),
-                mean_cell(&g.overall, g.concepts.len()),
-            ]
-        })
-        .collect();
-    DECLARED
-        .table("physico-parrot-gap")
-        .with_rows(rows)
-        .if_measured()
+    let rows = gaps.iter().map(|g| {
+        let mean = |of: fn(&ConceptGap) -> f64| {
+            average_cell(&g.concepts.iter().map(of).collect::<Vec<f64>>())
+        };
+        let mut row = g.heads();
+        row.push(Cell::count(g.concepts.len()));
+        row.extend([mean(|c| c.low.value), mean(|c| c.high.value)]);
+        row.push(mean_cell(&g.overall, g.concepts.len()));
+        row
+    });
+    DECLARED.rows("physico-parrot-gap", rows)
 }
 
 pub fn concept_table(gaps: &[Gap]) -> Option<Table> {
@@ -185,22 +172,14 @@ pub fn concept_table(gaps: &[Gap]) -> Option<Table> {
         let mut concepts: Vec<&ConceptGap> = gap.concepts.iter().collect();
         concepts.sort_by(|a, b| b.difference.value.total_cmp(&a.difference.value));
         for c in concepts {
-            rows.push(vec![
-                gap.model.clone().into(),
-                gap.task.clone().into(),
-                gap.how.clone().into(),
-                short(&gap.against).into(),
-                concept_of(&c.pair).into(),
-                Cell::percent(&c.low, 1),
-                Cell::percent(&c.high, 1),
-                Cell::points(&c.difference, 1),
-            ]);
+            let mut row = gap.heads();
+            row.push(concept_of(&c.pair).into());
+            row.extend([Cell::percent(&c.low, 1), Cell::percent(&c.high, 1)]);
+            row.push(Cell::points(&c.difference, 1));
+            rows.push(row);
         }
     }
-    DECLARED
-        .table("physico-parrot-gap-concepts")
-        .with_rows(rows)
-        .if_measured()
+    DECLARED.rows("physico-parrot-gap-concepts", rows)
 }
 
 fn concept_of(pair: &str) -> &str {
@@ -208,23 +187,17 @@ fn concept_of(pair: &str) -> &str {
 }
 
 pub fn scatter(gaps: &[Gap]) -> Option<Figure> {
-    let series: Vec<Series> = gaps
-        .iter()
-        .map(|gap| {
-            let (task, against) = (short(&gap.task), short(&gap.against));
-            let name = format!("{} ({task} against {against}, {})", gap.model, gap.how);
-            let points = gap.concepts.iter().map(|c| {
-                Point::new(concept_of(&c.pair), 100.0 * c.high.value)
-                    .at(100.0 * c.low.value)
-                    .with_samples(format!("{}|{}|pair={}", gap.model, gap.task, c.pair))
-            });
-            Series::measured(name, points)
-        })
-        .collect();
-    DECLARED
-        .figure("physico-low-high")
-        .with_series(series)
-        .if_measured()
+    let series = gaps.iter().map(|gap| {
+        let (task, against) = (short(&gap.task), short(&gap.against));
+        let name = format!("{} ({task} against {against}, {})", gap.model, gap.how);
+        let points = gap.concepts.iter().map(|c| {
+            Point::new(concept_of(&c.pair), 100.0 * c.high.value)
+                .at(100.0 * c.low.value)
+                .with_samples(format!("{}|{}|pair={}", gap.model, gap.task, c.pair))
+        });
+        Series::measured(name, points)
+    });
+    DECLARED.series("physico-low-high", series)
 }
 
 pub fn short(task: &str) -> &str {

@@ -106,8 +106,7 @@ impl Grid {
 
     /// The colour of a cell; `None` outside the grid.
     pub fn get(&self, row: i32, col: i32) -> Option<u8> {
-        self.index(row, col)
-            .and_then(|i| self.cells.get(i).copied())
+        self.cells.get(self.index(row, col)?).copied()
     }
 
     /// The colour of a cell; 0 outside the grid.
@@ -177,11 +176,9 @@ impl Grid {
         if self.cells.contains(&0) {
             return 0;
         }
-        let counts = self.counts();
-        (0u8..10)
-            .rev()
-            .max_by_key(|&c| counts.get(usize::from(c)).copied().unwrap_or(0))
-            .unwrap_or(0)
+        // Of equally frequent ones the lowest.
+        let colours = (0u8..10).rev();
+        colours.max_by_key(|&c| self.count(c)).unwrap_or(0)
     }
 
     /// The connected parts: cells of one colour other than the background that touch by a side or a

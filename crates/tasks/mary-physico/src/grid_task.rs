@@ -1,19 +1,18 @@
 //! The high level: three pairs of grids, four concepts, as numbers or as a picture.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{DataSource, ForPeople, Image, Item, Items, Part, Target, TaskError};
 use mary_generators::{shuffle, stream};
 
 use crate::cards::card;
-use crate::choice_task::{ChoiceTask, said};
+use crate::choice_task::ChoiceTask;
 use crate::grid::Pair;
 use crate::instances::{self, Instance, Level, Split};
 use crate::judging::{self, SHARED, SHARED_PAIR, WITH_CORE};
 use crate::picture;
-use crate::prompt::{self, GridText, PromptContent, Shot};
-use crate::setup::{Icl, InstanceSource, PhysicoSettings};
+use crate::prompt::{self, PromptContent, Shot};
+use crate::setup::{Icl, PhysicoSettings};
 use crate::worlds::Concept;
 
 pub(crate) static CORE_TEXT_TASK: ChoiceTask = ChoiceTask {
@@ -22,7 +21,6 @@ pub(crate) static CORE_TEXT_TASK: ChoiceTask = ChoiceTask {
     source: None,
     items: |setup, data| items(Level::Core, false, setup, data),
     for_people: for_readers,
-    conventions: read_conventions,
 };
 pub(crate) static CORE_VISUAL_TASK: ChoiceTask = ChoiceTask {
     card: LazyLock::new(|| card("physico/core-visual")),
@@ -30,7 +28,6 @@ pub(crate) static CORE_VISUAL_TASK: ChoiceTask = ChoiceTask {
     source: None,
     items: |setup, data| items(Level::Core, true, setup, data),
     for_people: for_viewers,
-    conventions: seen_conventions,
 };
 pub(crate) static ASSOCIATIVE_TEXT_TASK: ChoiceTask = ChoiceTask {
     card: LazyLock::new(|| card("physico/associative-text")),
@@ -38,7 +35,6 @@ pub(crate) static ASSOCIATIVE_TEXT_TASK: ChoiceTask = ChoiceTask {
     source: None,
     items: |setup, data| items(Level::Associative, false, setup, data),
     for_people: for_readers,
-    conventions: read_conventions,
 };
 pub(crate) static ASSOCIATIVE_VISUAL_TASK: ChoiceTask = ChoiceTask {
     card: LazyLock::new(|| card("physico/associative-visual")),
@@ -46,7 +42,6 @@ pub(crate) static ASSOCIATIVE_VISUAL_TASK: ChoiceTask = ChoiceTask {
     source: None,
     items: |setup, data| items(Level::Associative, true, setup, data),
     for_people: for_viewers,
-    conventions: seen_conventions,
 };
 
 pub(crate) static GRID_TASKS: [(&ChoiceTask, Level); 4] = [
@@ -64,11 +59,8 @@ fn items(
 ) -> Result<Items, TaskError> {
     let same = matches!(setup.icl, Icl::Same(_));
     let instances = instances::instances(level, &setup, data)?;
-    Ok(Box::new(
-        instances
-            .filter(move |i| !same || i.as_ref().map_or(true, has_core_options))
-            .map(move |i| item(seen, &setup, i?)),
-    ))
+    let taken = instances.filter(move |i| !same || i.as_ref().map_or(true, has_core_options));
+    Ok(Box::new(taken.map(move |i| item(seen, &setup, i?))))
 }
 
 fn item(seen: bool, setup: &PhysicoSettings, instance: Instance) -> Result<Item, TaskError> {
@@ -92,10 +84,8 @@ fn shots(seen: bool, setup: &PhysicoSettings, instance: &Instance) -> Result<Vec
         core.iter().copied().filter(|c| among(c) == same).collect();
     let rivals = if same { pool.clone() } else { core };
     let key = instance.block.as_ref().unwrap_or(&instance.id);
-    let mut rng = stream(
-        setup.seed,
-        &format!("physico/shots/{}/{key}", setup.icl.name()),
-    );
+    let name = format!("physico/shots/{}/{key}", setup.icl.name());
+    let mut rng = stream(setup.seed, &name);
     shuffle(&mut rng, &mut pool);
     let mut shots = Vec::with_capacity(count);
     for place in 0..count {
@@ -114,31 +104,6 @@ fn shots(seen: bool, setup: &PhysicoSettings, instance: &Instance) -> Result<Vec
     }
     shuffle(&mut rng, &mut shots);
     Ok(shots)
-}
-
-fn read_conventions(setup: &PhysicoSettings) -> BTreeMap<String, String> {
-    let grid = match setup.grid {
-        GridText::Rows => "a row a line, numbers parted by blanks",
-        GridText::Json => "nested brackets",
-    };
-    let mut conventions = grid_conventions("Figure 7", setup);
-    conventions.insert("grid".into(), grid.into());
-    conventions
-}
-
-fn seen_conventions(setup: &PhysicoSettings) -> BTreeMap<String, String> {
-    grid_conventions("Figure 8", setup)
-}
-
-fn grid_conventions(figure: &str, setup: &PhysicoSettings) -> BTreeMap<String, String> {
-    let how = if setup.cot {
-        ", with a line of ours that asks to describe each option"
-    } else {
-        "; options parted by commas"
-    };
-    let mut conventions = said(&format!("Yu et al. 2025, {figure}{how}"), &source(setup));
-    conventions.insert("shots".into(), setup.icl.name());
-    conventions
 }
 
 /// The picture alone; options by their names, as the judge reads them.
@@ -173,26 +138,17 @@ fn asked(
 pub fn image(pairs: &[Pair]) -> Result<Image, TaskError> {
     let data = picture::png(&picture::prompt(pairs))
         .map_err(|e| TaskError::Generator(format!("physico: {e}")))?;
-    Ok(Image {
-        media_type: "image/png".into(),
-        data,
-    })
+    Ok(Image::png(data))
 }
 
 /// The grids alone, for audits and viewers.
 pub fn question(pairs: &[Pair]) -> String {
-    let sides = pairs
-        .iter()
-        .map(|p| format!("{}\n->\n{}", p.input, p.output));
-    sides.collect::<Vec<_>>().join("\n\n")
+    let sides = |p: &Pair| format!("{}\n->\n{}", p.input, p.output);
+    pairs.iter().map(sides).collect::<Vec<_>>().join("\n\n")
 }
 
 pub fn described(instance: &Instance, question: String, asks: Vec<mary_contract::Ask>) -> Item {
-    let target = Target::Choice {
-        question,
-        options: instance.options.clone(),
-        correct: instance.correct,
-    };
+    let target = Target::one_of(question, instance.options.clone(), instance.correct);
     let mut item = Item::new(instance.id.clone(), target, asks)
         .in_stratum(instance.split.name())
         .tagged("split", instance.split.name())
@@ -217,20 +173,6 @@ pub fn pair_tag(split: Split, concept: &str) -> String {
         Split::Associative => "associative",
     };
     format!("{kind}: {concept}")
-}
-
-pub fn source(setup: &PhysicoSettings) -> String {
-    match setup.source {
-        InstanceSource::Fresh => format!(
-            "fresh instances of seed {}, {} of each concept",
-            setup.seed, setup.per_concept
-        ),
-        InstanceSource::Published => {
-            "the authors' files; splits named by concept (the release swapped them)".into()
-        }
-        InstanceSource::ConceptArc => "ConceptARC, folder names as labels".into(),
-        InstanceSource::Arc => "ARC with the user's labels".into(),
-    }
 }
 
 /// Whether nine shots on the same concepts can be given: at least two options are core concepts (the

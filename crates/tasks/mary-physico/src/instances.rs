@@ -94,12 +94,11 @@ impl Planned {
 
     pub fn draw(&self) -> Result<Instance, TaskError> {
         let concept = self.showing.concept;
-        let pairs = self.block.pairs(self.place).ok_or_else(|| {
-            TaskError::Generator(format!(
-                "physico: no instance of `{}` could be drawn",
-                concept.name
-            ))
-        })?;
+        let fault = || format!("physico: no instance of `{}` could be drawn", concept.name);
+        let pairs = self
+            .block
+            .pairs(self.place)
+            .ok_or_else(|| TaskError::Generator(fault()))?;
         Ok(Instance {
             aspect: self.aspect().map(|a| a.id.to_owned()),
             pairs,
@@ -134,12 +133,12 @@ pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planne
         let mut places: Vec<usize> = (0..OPTIONS).collect();
         shuffle(&mut rng, &mut places);
         for (place, (&showing, correct)) in block.showings.iter().zip(places).enumerate() {
-            let mut options: Vec<&'static str> = block
+            let others = block
                 .showings
                 .iter()
-                .filter(|c| c.concept.id != showing.concept.id)
-                .map(|c| c.concept.name)
-                .collect();
+                .map(|c| c.concept)
+                .filter(|c| c.id != showing.concept.id);
+            let mut options: Vec<&'static str> = others.map(|c| c.name).collect();
             shuffle(&mut rng, &mut options);
             options.insert(correct.min(options.len()), showing.concept.name);
             planned.push(Planned {
@@ -171,24 +170,19 @@ pub fn instances(
                 Part::O1 => setup.per_concept.max(most),
                 _ => setup.per_concept,
             };
-            let planned = planned(level, setup.seed, times)?;
-            return Ok(Box::new(
-                planned
-                    .into_iter()
-                    .filter(move |p| chosen.takes(level.split(p.concept()), p.concept().name))
-                    .map(|p| p.draw()),
-            ));
+            let planned = planned(level, setup.seed, times)?.into_iter();
+            let taken =
+                planned.filter(move |p| chosen.takes(level.split(p.concept()), p.concept().name));
+            return Ok(Box::new(taken.map(|p| p.draw())));
         }
         InstanceSource::Published => upstream::published(data, level)?,
         InstanceSource::ConceptArc => upstream::concept_arc(data, setup.seed)?,
         InstanceSource::Arc => upstream::arc(data, &setup.file, setup.seed)?,
     };
-    Ok(Box::new(
-        loaded
-            .into_iter()
-            .filter(move |i| chosen.takes(i.split, &i.concept))
-            .map(Ok),
-    ))
+    let taken = loaded
+        .into_iter()
+        .filter(move |i| chosen.takes(i.split, &i.concept));
+    Ok(Box::new(taken.map(Ok)))
 }
 
 /// The 50 instances that o1-preview was asked: the ten concepts that have a value in the paper's Table 10,
@@ -227,11 +221,10 @@ impl Chosen {
             Part::All | Part::Core | Part::Associative => true,
             Part::O1 => {
                 let both = self.taken.iter_mut().zip(O1_INSTANCES);
+                let long = "spectrum of light and optical filters";
                 let named = |known: &str| {
                     known.eq_ignore_ascii_case(concept)
-                        || (known == "optical filters"
-                            && concept
-                                .eq_ignore_ascii_case("spectrum of light and optical filters"))
+                        || (known == "optical filters" && concept.eq_ignore_ascii_case(long))
                 };
                 both.filter(|(taken, _)| named(taken.0))
                     .any(|(taken, (_, most))| {
@@ -280,12 +273,9 @@ pub fn shot(
     }
     let correct = below(rng, options.len() + 1);
     options.insert(correct, concept);
-    let made = worlds::instance(concept, rng, Level::Core).ok_or_else(|| {
-        TaskError::Generator(format!(
-            "physico: no shot of `{}` could be drawn",
-            concept.name
-        ))
-    })?;
+    let fault = || format!("physico: no shot of `{}` could be drawn", concept.name);
+    let made =
+        worlds::instance(concept, rng, Level::Core).ok_or_else(|| TaskError::Generator(fault()))?;
     Ok(Instance {
         id: String::new(),
         concept: concept.name.to_owned(),

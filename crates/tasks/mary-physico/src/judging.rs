@@ -4,13 +4,10 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, ErrorKind, Estimate, FLOOR, Finish, Generate, Generated, Judgement, Measure, OVER_FLOOR,
-    Outcome, Prompt, PromptForm, Request, Response, Sample, Sampling, Score, Scored, Scoring,
-    Start, Ties, UnscoredReason,
+    Ask, Estimate, FLOOR, Generate, Generated, Judgement, Measure, OVER_FLOOR, Outcome, Prompt,
+    PromptForm, Request, Response, Sample, Sampling, Score, Scored, Scoring, Start, Ties,
 };
-use mary_generators::best;
-use mary_stats::score_interval;
-use serde_json::json;
+use mary_stats::{intervals::cluster_ids, score_interval};
 
 use crate::parse;
 use crate::prompt::{PromptContent, Shot, prompt};
@@ -28,18 +25,14 @@ pub fn ask(
     };
     let whole = prompt(setup.form, shots, &asked, setup.mode != Mode::Generate);
     Ask::subject(match setup.mode {
-        Mode::Generate => Request::Generate(generate(setup, whole)),
+        Mode::Generate => generate(setup, whole),
         Mode::Score | Mode::Letters => {
             let before = match whole.form {
                 PromptForm::Plain => " ",
                 PromptForm::Chat => "",
             };
-            Request::Score(Score {
-                continuations: said.iter().map(|o| format!("{before}{o}")).collect(),
-                prefix: whole,
-                start: Start::Model,
-                details: Default::default(),
-            })
+            let said = said.iter().map(|o| format!("{before}{o}")).collect();
+            Request::Score(Score::new(whole, said, Start::Model))
         }
     })
 }
@@ -57,76 +50,58 @@ fn lettered(asked: &PromptContent, options: &[String]) -> (PromptContent, Vec<St
     (asked, letters)
 }
 
-pub fn generate(setup: &PhysicoSettings, prompt: Prompt) -> Generate {
-    Generate {
-        prompt,
-        sampling: Sampling {
-            temperature: setup.temperature,
-            ..Sampling::greedy(setup.max_tokens)
-        },
-    }
+/// An answer in words, drawn as was set.
+pub fn generate(setup: &PhysicoSettings, prompt: Prompt) -> Request {
+    let sampling = Sampling::greedy(setup.max_tokens).at(setup.temperature);
+    Request::Generate(Generate::new(prompt, sampling))
 }
 
-/// Something that must not happen.
-pub fn failed(message: &str) -> Judgement {
-    Judgement::failed(ErrorKind::Internal, message)
+/// A question that is answered in words, without shots.
+pub fn words(setup: &PhysicoSettings, asked: &PromptContent) -> Ask {
+    Ask::subject(generate(setup, prompt(setup.form, &[], asked, false)))
+}
+
+/// A question to the judge.
+pub fn to_judge(setup: &PhysicoSettings, asked: &PromptContent, tokens: u32) -> Ask {
+    let prompt = prompt(setup.form, &[], asked, false);
+    Ask::judge(Request::Generate(Generate::new(
+        prompt,
+        Sampling::greedy(tokens),
+    )))
 }
 
 pub fn judged(options: &[String], correct: usize, answer: &Response) -> Judgement {
     match answer {
         Response::Scored(scored) => by_scores(options, correct, scored),
         Response::Generated(written) => by_words(options, correct, written),
-        Response::Observed(_) => failed("expected an answer or scores, found hidden states"),
+        Response::Observed(_) => {
+            Judgement::fault("expected an answer or scores, found hidden states")
+        }
     }
 }
 
 fn by_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {
-    if scored.continuations.len() != options.len() {
-        return failed("expected one score for each option");
-    }
-    let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
-    let means: Option<Vec<f64>> = scored.continuations.iter().map(|c| c.mean()).collect();
-    let Some((said, score)) = best(&sums, correct) else {
-        let message = "an option's log-probability is not a number";
-        return Judgement::failed(ErrorKind::NotFinite, message);
+    let judgement = Judgement::most_probable(options, correct, scored);
+    let Outcome::Scored(score) = judgement.outcome else {
+        return judgement;
     };
-    // A model that knows nothing finds the option with the fewest tokens the most probable.
-    let continuations = scored.continuations.iter();
-    let lengths: Vec<f64> = continuations.map(|c| -(c.logprobs.len() as f64)).collect();
-    let floor = best(&lengths, correct).map_or(0.0, |(_, share)| share);
-    let mut judgement = Judgement::scored(score)
+    let floor = scored.floor(correct).unwrap_or(0.0);
+    let judgement = judgement
         .measured("accuracy", score)
         .measured(FLOOR, floor)
         .measured(OVER_FLOOR, score - floor);
-    if let Some(option) = options.get(said) {
-        judgement = judgement.read_as(option.clone());
-    }
-    judgement.notes = json!({ "logprob": sums });
-    match means.and_then(|means| best(&means, correct)) {
+    match scored.best_mean(correct) {
         Some((_, by_mean)) => judgement.measured("mean_logprob", by_mean),
         None => judgement,
     }
 }
 
-/// What a provider itself says about an answer that is none.
-pub fn withheld(answer: &Generated) -> Option<UnscoredReason> {
-    match answer.finish {
-        Finish::Refusal => Some(UnscoredReason::Refused),
-        Finish::ContentFilter => Some(UnscoredReason::Filtered),
-        _ => None,
-    }
-}
-
 fn by_words(options: &[String], correct: usize, answer: &Generated) -> Judgement {
-    let truth = |said: usize| if said == correct { 1.0 } else { 0.0 };
+    let truth = |said: usize| f64::from(said == correct);
     let read = parse::choice(&answer.text, options);
     let strict = parse::strictly(&answer.text, options);
-    let judgement = match (withheld(answer), read) {
-        (Some(reason), _) => Judgement::unscored(reason),
-        (None, None) if answer.finish == Finish::Length => {
-            Judgement::unscored(UnscoredReason::Truncated)
-        }
-        (None, None) => Judgement::unscored(UnscoredReason::Unparsed),
+    let judgement = match (answer.withheld(), read) {
+        (Some(_), _) | (None, None) => Judgement::unscored(answer.unread()),
         (None, Some(said)) => {
             let option = options.get(said).cloned().unwrap_or_default();
             Judgement::scored(truth(said)).read_as(option)
@@ -145,44 +120,6 @@ pub fn scoring(setup: &PhysicoSettings) -> Scoring {
     match setup.mode {
         Mode::Score | Mode::Letters => Scoring::share(Ties::Shared),
         Mode::Generate => Scoring::WRITTEN,
-    }
-}
-
-/// How answers are read, in words, for the conventions.
-pub fn conventions(setup: &PhysicoSettings, say: &mut dyn FnMut(&str, String)) {
-    match setup.mode {
-        Mode::Score => {
-            say(
-                "answer",
-                "the most probable of the four options after `Answer:` (plain) or as the reply (chat), sum \
-                 of token log-probabilities; `mean_logprob` per token beside it"
-                    .into(),
-            );
-            say("ties", "shared among the options that tie".into());
-        }
-        Mode::Letters => {
-            say(
-                "answer",
-                "the most probable of the letters A to D, which stand before the options at the end of the \
-                 question, after `Answer:` (plain) or as the reply (chat)"
-                    .into(),
-            );
-            say("ties", "shared among the options that tie".into());
-        }
-        Mode::Generate => {
-            say(
-                "answer",
-                format!(
-                    "written, temperature {}, at most {} tokens; the choice is read from the end, \
-                     `strict` takes only an option alone on the last line",
-                    setup.temperature, setup.max_tokens
-                ),
-            );
-            say(
-                "unparsed",
-                "left out of the score; wrong in `accuracy`".into(),
-            );
-        }
     }
 }
 
@@ -214,10 +151,8 @@ pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
     let seen: Vec<ScoredSample> = samples
         .filter_map(|sample| {
             let accuracy = *sample.judgement.measures.get("accuracy")?;
-            let tags = TAGS
-                .into_iter()
-                .filter_map(|tag| Some((tag, sample.item.tags.get(tag)?.clone())))
-                .collect();
+            let tagged = |tag| Some((tag, sample.item.tags.get(tag)?.clone()));
+            let tags = TAGS.into_iter().filter_map(tagged).collect();
             Some(ScoredSample {
                 trial: sample.id.trial,
                 cluster: sample.item.cluster.unwrap_or(sample.id.item),
@@ -238,37 +173,26 @@ pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         found.push((part_name("accuracy", tag, &value), accuracy(&of)));
         found.push((part_name(SD, tag, &value), sd_over_runs(&of)));
     }
-    let measure = |(name, estimate): (String, Option<Estimate>)| {
-        let estimate = estimate?;
-        Some(Measure { name, estimate })
-    };
-    found.into_iter().filter_map(measure).collect()
+    let measures = found
+        .into_iter()
+        .filter_map(|(name, estimate)| Some(Measure::new(name, estimate?)));
+    measures.collect()
 }
 
 fn accuracy(of: &[&ScoredSample]) -> Option<Estimate> {
     // Samples come in the order of the log; a fixed order keeps the last bit the same.
     let mut sorted: Vec<&&ScoredSample> = of.iter().collect();
     sorted.sort_by(|a, b| (&a.cluster, a.trial).cmp(&(&b.cluster, b.trial)));
-    let mut ids: BTreeMap<&str, usize> = BTreeMap::new();
-    let clusters: Vec<usize> = sorted
-        .iter()
-        .map(|s| {
-            let next = ids.len();
-            *ids.entry(&s.cluster).or_insert(next)
-        })
-        .collect();
+    let clusters = cluster_ids(sorted.iter().map(|s| s.cluster.as_str()));
     let scores: Vec<f64> = sorted.iter().map(|s| s.accuracy).collect();
-    let clustered = ids.len() < scores.len();
-    let interval = score_interval(&scores, clustered.then_some(clusters.as_slice()))
-        .or_else(|_| score_interval(&scores, None))
-        .ok()?;
-    let bounds = (interval.low, interval.high);
-    Some(Estimate::new(
-        interval.value,
-        bounds,
-        scores.len(),
-        interval.method,
-    ))
+    let clustered = clusters
+        .iter()
+        .max()
+        .is_some_and(|last| last + 1 < scores.len());
+    let interval = score_interval(&scores, clustered.then_some(clusters.as_slice()));
+    let found = interval.or_else(|_| score_interval(&scores, None)).ok()?;
+    let (bounds, n) = ((found.low, found.high), scores.len());
+    Some(Estimate::new(found.value, bounds, n, found.method))
 }
 
 /// The standard deviation of the runs' accuracies, dividing by their number as the paper's own
@@ -284,11 +208,10 @@ fn sd_over_runs(of: &[&ScoredSample]) -> Option<Estimate> {
     if accuracies.len() < 2 {
         return None;
     }
-    let mean = accuracies.iter().sum::<f64>() / accuracies.len() as f64;
-    let variance =
-        accuracies.iter().map(|a| (a - mean).powi(2)).sum::<f64>() / accuracies.len() as f64;
-    let value = variance.sqrt();
     let n = accuracies.len();
+    let mean = accuracies.iter().sum::<f64>() / n as f64;
+    let squares = accuracies.iter().map(|a| (a - mean).powi(2));
+    let value = (squares.sum::<f64>() / n as f64).sqrt();
     Some(Estimate::new(value, (value, value), n, "population-sd"))
 }
 

@@ -38,13 +38,7 @@ mod tuning;
 mod upstream;
 pub mod worlds;
 
-use std::sync::Arc;
-
-use mary_contract::{
-    Arguments, AuditExpectations, DataSource, Exhibits, Family, FamilyCommand, FamilyError, Made,
-    RunSummary, Sample, SurfaceFinding, Table, Task, TaskCard, TaskError, TaskRun, TaskSettings,
-    Text, TuningRequest, TuningSet, Twin, built_in,
-};
+use mary_contract::Task;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Physico;
@@ -65,68 +59,3 @@ pub(crate) static TASKS: [&dyn Task; 12] = [
     &free_perception::FREE_VISUAL_TASK,
     &relabel::RELABEL_TASK,
 ];
-
-impl Family for Physico {
-    fn id(&self) -> &str {
-        "physico"
-    }
-
-    fn title(&self) -> &str {
-        "PHYSICO: physical concepts as grids"
-    }
-
-    fn tasks(&self) -> Vec<Arc<dyn Task>> {
-        built_in(&TASKS)
-    }
-
-    fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
-        exhibits::exhibits(runs)
-    }
-
-    fn tuning_sets(&self) -> Vec<Text> {
-        offers::tuning_sets()
-    }
-
-    fn tuning_set(
-        &self,
-        name: &str,
-        wanted: &TuningRequest,
-        data: &dyn DataSource,
-    ) -> Result<TuningSet, FamilyError> {
-        offers::tuning_set(name, wanted, data)
-    }
-
-    fn pair_tables(&self, runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Table> {
-        tuned::tuned_rows(runs, pairs).into_iter().collect()
-    }
-
-    fn audit_expectations(&self, task: &TaskCard) -> AuditExpectations {
-        offers::audit_expectations(task)
-    }
-
-    fn surface_findings(
-        &self,
-        task: &TaskCard,
-        settings: &TaskSettings,
-        data: &dyn DataSource,
-    ) -> Result<Vec<SurfaceFinding>, TaskError> {
-        offers::surface_findings(task, settings, data)
-    }
-
-    fn twin(&self, run: &TaskRun) -> Option<Twin> {
-        offers::twin(run)
-    }
-
-    fn command(&self) -> Option<FamilyCommand> {
-        Some(offers::command())
-    }
-
-    fn act(
-        &self,
-        action: &str,
-        arguments: &Arguments,
-        samples: Vec<Sample>,
-    ) -> Result<Made, FamilyError> {
-        offers::act(action, arguments, samples)
-    }
-}

@@ -128,10 +128,11 @@ impl Spread {
         let most = block.iter().map(|s| s.colours).fold(0.0, f32::max);
         let come = block.iter().map(|s| s.come).fold(f32::MAX, f32::min);
         let go = block.iter().map(|s| s.go).fold(f32::MAX, f32::min);
-        let each = block
-            .iter()
-            .map(|s| 0.2 * (most - s.colours) + (s.come - come + s.go - go));
-        least + each.sum::<f32>()
+        least
+            + block
+                .into_iter()
+                .map(|s| 0.2 * (most - s.colours) + (s.come - come + s.go - go))
+                .sum::<f32>()
     }
 }
 
@@ -191,15 +192,13 @@ pub fn measured(concept: &'static Concept, aspect: usize) -> Vec<Counts> {
     let Some(aspect) = concept.aspects.get(aspect) else {
         return Vec::new();
     };
-    (0..2 * PAIRS)
-        .filter_map(|_| {
-            let palette = Setting::palette(&mut rng);
-            let size = Setting::size(&mut rng);
-            let pair = worlds::pair_of_size(aspect, &mut rng, palette, size)?;
-            Some(Counts::from_pair(&pair))
-        })
-        .take(PAIRS)
-        .collect()
+    let drawn = (0..2 * PAIRS).filter_map(|_| {
+        let palette = Setting::palette(&mut rng);
+        let size = Setting::size(&mut rng);
+        let pair = worlds::pair_of_size(aspect, &mut rng, palette, size)?;
+        Some(Counts::from_pair(&pair))
+    });
+    drawn.take(PAIRS).collect()
 }
 
 /// One showing of a concept: which, how often it came before, and the aspect shown.
@@ -277,10 +276,8 @@ impl Arrangement {
     ) -> Option<Self> {
         shuffle(rng, showings);
         let number = |c: &Concept| concepts.iter().position(|o| o.id == c.id);
-        let showings = showings
-            .iter()
-            .map(|c| Some((*c, number(c.concept)?, spread(c.concept, c.aspect))))
-            .collect::<Option<Vec<_>>>()?;
+        let known = |c: &Showing| Some((*c, number(c.concept)?, spread(c.concept, c.aspect)));
+        let showings = showings.iter().map(known).collect::<Option<Vec<_>>>()?;
         let n = concepts.len();
         let mut meeting = vec![NEVER; n * n];
         for (i, a) in concepts.iter().enumerate() {
@@ -348,11 +345,8 @@ impl Arrangement {
         for done in 0..all {
             let (a, b, c) = (below(rng, n), below(rng, n), below(rng, n));
             // Of two the one in the worse block.
-            let a = if costs.get(a / BLOCK) < costs.get(c / BLOCK) {
-                c
-            } else {
-                a
-            };
+            let worse = costs.get(a / BLOCK) < costs.get(c / BLOCK);
+            let a = if worse { c } else { a };
             let patience = 30.0 * (1.0 - done as f32 / all as f32).powi(3);
             let luck = (below(rng, 1 << 20) + 1) as f32 / (1 << 20) as f32;
             self.exchange(&mut costs, (a, b), -patience * luck.ln());

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use mary_contract::{DataSource, Items, TaskError};
 
 use crate::cards::card;
-use crate::choice_task::{ChoiceTask, said};
+use crate::choice_task::ChoiceTask;
 use crate::grid_task::described;
 use crate::instances::{Instance, Level, planned};
 use crate::judging;
@@ -48,19 +48,6 @@ pub(crate) static DEFINITION_TASK: ChoiceTask = ChoiceTask {
             "A physical concept is described, and [PHENOMENON] stands for its name. Which concept is it?",
         )
     },
-    conventions: |setup| {
-        let whose = match (setup.file.is_empty(), setup.long) {
-            (false, _) => "the user's definitions, masked by our word lists",
-            (true, true) => {
-                "our own masked definitions, all of a concept's with what each aspect shows"
-            }
-            (true, false) => "our own masked definitions",
-        };
-        said(
-            "Yu et al. 2025, Figure 5; options parted by commas",
-            &format!("{whose}; options of the high-level instances of the same seed"),
-        )
-    },
 };
 
 fn definitions(setup: PhysicoSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
@@ -74,10 +61,8 @@ fn definitions(setup: PhysicoSettings, _: &dyn DataSource) -> Result<Items, Task
     }
     Ok(Box::new(instances.into_iter().map(move |instance| {
         let concept = defined(&instance.concept)?;
-        let all: Vec<String> = match (
-            own.as_ref().and_then(|o| o.get(&instance.concept)),
-            setup.long,
-        ) {
+        let own = own.as_ref().and_then(|o| o.get(&instance.concept));
+        let all: Vec<String> = match (own, setup.long) {
             (Some(own), _) => own.clone(),
             (None, true) => vec![long(concept)],
             (None, false) => concept
@@ -107,11 +92,7 @@ fn long(concept: &Concept) -> String {
 /// The user's definitions by concept, masked: lines `concept,text`, or JSON lines with `concept` and `text`. A
 /// concept may have several, which are asked in turn.
 fn read_definitions(file: &Path) -> Result<BTreeMap<String, Vec<String>>, TaskError> {
-    let fault = |line: usize, message: String| TaskError::Record {
-        file: file.display().to_string(),
-        line,
-        message,
-    };
+    let fault = |line: usize, message: String| TaskError::record(file, line, message);
     let text = mary_platform::read_plain_text(file, mary_platform::LARGEST_DATA)
         .map_err(|e| fault(0, format!("expected a file of definitions: {e}")))?;
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -125,11 +106,10 @@ fn read_definitions(file: &Path) -> Result<BTreeMap<String, Vec<String>>, TaskEr
             let message = format!("`{name}` is none of the 67 concepts (`mary physico concepts`)");
             fault(index + 1, message)
         })?;
-        let words = masked(concept, &words).text;
         found
             .entry(concept.name.to_owned())
             .or_default()
-            .push(words);
+            .push(masked(concept, &words).text);
     }
     if found.is_empty() {
         return Err(fault(0, "expected at least one line `concept,text`".into()));
@@ -149,9 +129,9 @@ fn definition(line: &str) -> Result<(String, String), String> {
         let record: Record = serde_json::from_str(line).map_err(|e| e.to_string())?;
         (record.concept, record.text)
     } else {
-        let parts = line.split_once(',');
-        let (concept, text) =
-            parts.ok_or_else(|| format!("expected `concept,text`, found `{line}`"))?;
+        let (concept, text) = line
+            .split_once(',')
+            .ok_or_else(|| format!("expected `concept,text`, found `{line}`"))?;
         (bare(concept), bare(text))
     };
     match read.1.trim().is_empty() {

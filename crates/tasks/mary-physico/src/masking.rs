@@ -50,13 +50,14 @@ fn covers(pattern: &str, text: &[Word], at: usize) -> usize {
         .filter(|p| !p.is_empty())
         .map(str::to_lowercase)
         .collect();
-    let fits = parts.iter().enumerate().all(|(i, part)| {
-        text.get(at + i)
-            .is_some_and(|word| match part.strip_suffix('*') {
-                Some(stem) => word.text.starts_with(stem),
-                None => word.text == *part,
-            })
-    });
+    let same = |word: &Word, part: &String| match part.strip_suffix('*') {
+        Some(stem) => word.text.starts_with(stem),
+        None => word.text == *part,
+    };
+    let fits = parts
+        .iter()
+        .enumerate()
+        .all(|(i, part)| text.get(at + i).is_some_and(|word| same(word, part)));
     if fits { parts.len() } else { 0 }
 }
 

@@ -55,7 +55,7 @@ fn carried(count: usize, over: i32) -> usize {
 pub fn block(showings: &[Showing], level: Level, rng: &mut Stream) -> Option<Vec<Vec<Pair>>> {
     let mut drawings: Vec<Drawing> = showings
         .iter()
-        .map(|showing| Drawing::new(showing, level, rng))
+        .map(|s| Drawing::new(s, level, rng))
         .collect::<Option<_>>()?;
     let mut rounds: Vec<Round> = Vec::new();
     let mut tried = 0;
@@ -85,11 +85,9 @@ pub fn block(showings: &[Showing], level: Level, rng: &mut Stream) -> Option<Vec
 
 /// The cost and the number of the round that has the best choice.
 fn cheapest(rounds: &[Round]) -> Option<(f32, usize)> {
-    rounds
-        .iter()
-        .enumerate()
-        .filter_map(|(i, r)| Some((r.best.as_ref()?.cost + AGAIN * r.taken, i)))
-        .min_by(|a, b| a.0.total_cmp(&b.0))
+    let cost = |(i, r): (usize, &Round)| Some((r.best.as_ref()?.cost + AGAIN * r.taken, i));
+    let costs = rounds.iter().enumerate().filter_map(cost);
+    costs.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 impl<'a> Drawing<'a> {
@@ -175,12 +173,11 @@ impl Round {
     }
 
     fn choose(&mut self, drawings: &[Drawing]) {
-        let counts: Vec<Vec<Counts>> = drawings
+        let counts = drawings
             .iter()
             .zip(&self.pools)
-            .map(|(drawing, pool)| pool.iter().map(|d| drawing.carry(d.0)).collect())
-            .collect();
-        self.best = choose(&counts, self.most);
+            .map(|(own, pool)| pool.iter().map(|d| own.carry(d.0)).collect());
+        self.best = choose(&counts.collect::<Vec<_>>(), self.most);
     }
 
     /// Whether no pair of the choice came before or is explained by another concept; those that are
@@ -281,7 +278,7 @@ fn choose(pools: &[Vec<Counts>], most: usize) -> Option<Choice> {
             }
             list
         };
-        let lists: Vec<Vec<Candidate>> = pools
+        let lists: Vec<_> = pools
             .iter()
             .zip(each)
             .map(|(pool, least)| near(pool, *least))
@@ -321,10 +318,10 @@ fn fill_up(lists: &[Vec<Candidate>], changed: usize, most: usize, best: &mut Opt
             let mut picks = Vec::with_capacity(lists.len());
             let mut cost = 0.0;
             for list in lists {
-                let cheapest = list
+                let costs = list
                     .iter()
-                    .filter_map(|(i, c, off)| Some((wanted.cost(c)? + OFF * off, *i)))
-                    .min_by(|a, b| a.0.total_cmp(&b.0));
+                    .filter_map(|(i, c, off)| Some((wanted.cost(c)? + OFF * off, *i)));
+                let cheapest = costs.min_by(|a, b| a.0.total_cmp(&b.0));
                 let Some((own, pick)) = cheapest else { break };
                 cost += own;
                 if best.as_ref().is_some_and(|b| cost >= b.cost) {

@@ -1,290 +1,29 @@
-//! What PHYSICO offers beyond its tasks: fine-tuning sets, what an audit must know of its grids, and
+//! The family: its tasks, its exhibits, fine-tuning sets, what an audit must know of its grids, and
 //! `mary physico` with pictures of the worlds and the form on which people judge descriptions.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mary_contract::{
-    Action, Argument, ArgumentKind, Arguments, AuditExpectations, Cell, DataSource, FamilyCommand,
-    FamilyError, Made, MarkingForm, Sample, ShownAs, SurfaceFinding, Table, TaskCard, TaskError,
-    TaskRun, TaskSettings, Text, TuningForm, TuningRequest, TuningSet, Twin, source_word, text,
+    Arguments, AuditExpectations, Cell, DataSource, Exhibits, Family, FamilyCommand, FamilyError,
+    Made, MarkingForm, RunSummary, Sample, ShownAs, SurfaceFinding, Table, Task, TaskCard,
+    TaskError, TaskRun, TaskSettings, Text, TuningForm, TuningRequest, TuningSet, Twin, built_in,
+    source_word, text,
 };
 
 use crate::forms::{judgement_form, labels_file, recall_form, seen_form, validation_form};
 use crate::instances::sample_pairs;
-use crate::picture;
 use crate::surface::surface;
 use crate::tuning::{
     ARC_SIDE, LEAST_SIDE, MATRIX_PAIRS, MATRIX_SIDE, TuningKind, chat_jsonl, instruction_json,
     released_core, tuning_examples,
 };
 use crate::worlds::{self, Concept};
+use crate::{Physico, TASKS, exhibits, picture, tuned};
 
 const PER_PAGE: usize = 10;
 /// Instances of each concept in a fine-tuning set.
 const PER_CONCEPT: usize = 4;
-const CHANCE: f64 = 0.25;
-
-pub(crate) fn twin(run: &TaskRun) -> Option<Twin> {
-    let (name, shown) = match run.id.strip_suffix("-visual") {
-        Some(name) => (name, ShownAs::Picture),
-        None => (run.id.strip_suffix("-text")?, ShownAs::Words),
-    };
-    run.id.starts_with("physico/").then(|| Twin {
-        name: name.to_owned(),
-        shown,
-        apart: Vec::new(),
-    })
-}
-
-pub(crate) fn tuning_sets() -> Vec<Text> {
-    vec![
-        text("physico/matrix"),
-        text("physico/arc"),
-        text("physico/core"),
-        text("physico/core-text"),
-    ]
-}
-
-pub(crate) fn tuning_set(
-    name: &str,
-    wanted: &TuningRequest,
-    data: &dyn DataSource,
-) -> Result<TuningSet, FamilyError> {
-    let kind = TuningKind::named(name)
-        .ok_or_else(|| FamilyError::Usage(format!("{name} has no fine-tuning set")))?;
-    let known = |name: &str| name == "source" || name == "largest" && kind != TuningKind::Core;
-    if let Some((setting, value)) = wanted.params.iter().find(|(name, _)| !known(name)) {
-        return Err(FamilyError::Usage(format!(
-            "PHYSICO's fine-tuning sets take the setting source, and matrix and arc largest; found \
-             {setting}={value}\nhint: leave it out; -n says how many"
-        )));
-    }
-    let largest = match wanted.params.get("largest").map(|side| side.parse()) {
-        None if kind == TuningKind::Arc => ARC_SIDE,
-        None => MATRIX_SIDE,
-        Some(Ok(side)) if (LEAST_SIDE..=ARC_SIDE).contains(&side) => side,
-        Some(_) => {
-            return Err(FamilyError::Usage(format!(
-                "largest is the most rows and columns of a grid: a number from {LEAST_SIDE} to {ARC_SIDE}"
-            )));
-        }
-    };
-    let released = match (
-        kind,
-        wanted.params.get("source").map(|word| source_word(word)),
-    ) {
-        (_, None | Some("fresh")) => false,
-        // ARC is somebody's release whatever is said.
-        (TuningKind::Core | TuningKind::Arc, Some("published")) => true,
-        (TuningKind::Matrix, Some("published")) => {
-            let message = "the authors released no synthetic matrices\nhint: leave --set source=published out: \
-                 fresh ones follow Appendix E";
-            return Err(FamilyError::Usage(message.into()));
-        }
-        (_, Some(other)) => {
-            return Err(FamilyError::Usage(format!(
-                "expected source=fresh or source=published, found source={other}"
-            )));
-        }
-    };
-    if released && wanted.n.is_some() {
-        let message = "a released set has as many items as it has\nhint: leave -n out; `mary tune --examples N` learns \
-             from a part";
-        return Err(FamilyError::Usage(message.into()));
-    }
-    let n = wanted.n.unwrap_or(match kind {
-        TuningKind::Matrix => MATRIX_PAIRS,
-        TuningKind::Arc | TuningKind::Core => PER_CONCEPT,
-    });
-    let examples = match (kind, released) {
-        (TuningKind::Core, true) => released_core(data)?,
-        _ => tuning_examples(kind, wanted.seed, (n, largest), data)?,
-    };
-    Ok(TuningSet {
-        items: examples.len(),
-        text: match wanted.form {
-            TuningForm::Chat => chat_jsonl(&examples),
-            TuningForm::Instruction => instruction_json(&examples),
-        },
-        hint: None,
-    })
-}
-
-pub(crate) fn audit_expectations(task: &TaskCard) -> AuditExpectations {
-    AuditExpectations {
-        // The same definition stands in many blocks: chained together, all would be one group.
-        ungrouped: task.id == "physico/definition",
-        ..AuditExpectations::default()
-    }
-}
-
-pub(crate) fn surface_findings(
-    task: &TaskCard,
-    settings: &TaskSettings,
-    data: &dyn DataSource,
-) -> Result<Vec<SurfaceFinding>, TaskError> {
-    let reached = surface(&task.id, settings, data)?.unwrap_or_default();
-    let found = reached.into_iter().map(|r| SurfaceFinding {
-        feature: r.feature,
-        sees: r.sees,
-        accuracy: r.accuracy.value,
-        low: r.accuracy.low,
-        high: r.accuracy.high,
-        n: r.accuracy.n,
-        method: r.accuracy.method,
-        chance: CHANCE,
-        p: r.p,
-        implied: r.implied,
-    });
-    Ok(found.collect())
-}
-
-pub(crate) fn command() -> FamilyCommand {
-    let action = |name: &'static str, about: &'static str, arguments| Action {
-        name: text(name),
-        about: text(about),
-        arguments,
-        samples_of: None,
-    };
-    FamilyCommand {
-        about: text("PHYSICO's grids as pictures, and the form for people's judgement"),
-        actions: vec![
-            action(
-                "concepts",
-                "List the 67 concepts with their aspects and rules",
-                vec![],
-            ),
-            action(
-                "sheet",
-                "Draw contact sheets: three pairs of every aspect (several pages when there are many \
-                 concepts)",
-                vec![
-                    Argument::new(
-                        "concept",
-                        ArgumentKind::Repeated,
-                        "Concept (repeatable) [default: all]",
-                    ),
-                    Argument::seed(),
-                    Argument::new(
-                        "untitled",
-                        ArgumentKind::Flag,
-                        "Numbers instead of names, for a look without knowing what it is",
-                    ),
-                    Argument::out(
-                        "physico-sheet",
-                        "Folder to write the pages into; a name that ends in .png is a file, numbered \
-                         where there are several pages",
-                    ),
-                ],
-            ),
-            action(
-                "prompt",
-                "Draw the picture that a model is shown",
-                vec![
-                    Argument::new("concept", ArgumentKind::Positional, "Concept"),
-                    Argument::seed(),
-                    Argument::new(
-                        "associative",
-                        ArgumentKind::Flag,
-                        "An analogy with distraction",
-                    ),
-                    Argument::out("physico-prompt.png", "PNG file to write"),
-                ],
-            ),
-            form_of(
-                "form",
-                "physico/describe",
-                "Write the descriptions of a run as a form for human judgement (CSV)",
-            ),
-            form_of(
-                "recall",
-                "physico/describe",
-                "Write which core properties the descriptions of a run might name, as a form for human \
-                 judgement (CSV)",
-            ),
-            form_of(
-                "seen",
-                "physico/free-perception-*",
-                "Write the free descriptions of a run, object by object, as a form for human judgement (CSV)",
-            ),
-            form_of(
-                "validate",
-                "physico/relabel",
-                "Write the concepts that people gave to tasks of ARC as a form for others to confirm (CSV)",
-            ),
-            Action {
-                samples_of: Some(text("physico/relabel")),
-                ..action(
-                    "labels",
-                    "Write the concepts that others confirmed as labels for `--set source=arc` (CSV)",
-                    vec![
-                        Argument {
-                            default: Some(text("2")),
-                            ..Argument::new(
-                                "validators",
-                                ArgumentKind::Value,
-                                "People who must have looked at a label, more than half of them confirming it",
-                            )
-                        },
-                        Argument::out("labels.csv", "File to write"),
-                    ],
-                )
-            },
-        ],
-    }
-}
-
-/// An action that writes what a run holds of some tasks as a form for people.
-fn form_of(name: &'static str, of: &'static str, about: &'static str) -> Action {
-    let file = format!("physico-{name}.csv");
-    Action {
-        name: text(name),
-        about: text(about),
-        arguments: vec![Argument::out(file, "File to write")],
-        samples_of: Some(text(of)),
-    }
-}
-
-pub(crate) fn act(
-    action: &str,
-    arguments: &Arguments,
-    samples: Vec<Sample>,
-) -> Result<Made, FamilyError> {
-    let out = PathBuf::from(arguments.one("out"));
-    match action {
-        "concepts" => Ok(Made {
-            tables: vec![concepts()],
-            ..Made::default()
-        }),
-        "sheet" => {
-            let titled = !arguments.flag("untitled");
-            let seed = arguments.number("seed")?;
-            sheet(arguments.all("concept"), seed, titled, &out)
-        }
-        "prompt" => {
-            let concept = named(arguments.one("concept"))?;
-            let associative = arguments.flag("associative");
-            let pairs =
-                sample_pairs(concept, arguments.number("seed")?, associative).ok_or_else(|| {
-                    TaskError::Generator(format!("no instance of {} could be drawn", concept.name))
-                })?;
-            written(out, png(&picture::prompt(&pairs))?)
-        }
-        "form" => form(out, judgement_form(&samples)),
-        "recall" => form(out, recall_form(&samples)),
-        "seen" => form(out, seen_form(&samples)),
-        "validate" => form(out, validation_form(&samples)),
-        "labels" => {
-            let (file, table) = labels_file(&samples, arguments.number("validators")?);
-            Ok(Made {
-                tables: vec![table],
-                files: vec![(out, file.into_bytes())],
-                ..Made::default()
-            })
-        }
-        other => Err(FamilyError::Usage(format!("there is no action `{other}`"))),
-    }
-}
 
 fn png(picture: &mary_generators::Picture) -> Result<Vec<u8>, TaskError> {
     picture::png(picture).map_err(|error| TaskError::Generator(error.to_string()))
@@ -355,4 +94,173 @@ fn numbered(path: &Path, page: usize) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}-{page:02}.{ending}"))
+}
+
+impl Family for Physico {
+    fn id(&self) -> &str {
+        "physico"
+    }
+
+    fn title(&self) -> &str {
+        "PHYSICO: physical concepts as grids"
+    }
+
+    fn tasks(&self) -> Vec<Arc<dyn Task>> {
+        built_in(&TASKS)
+    }
+
+    fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
+        exhibits::exhibits(runs)
+    }
+
+    fn tuning_sets(&self) -> Vec<Text> {
+        vec![
+            text("physico/matrix"),
+            text("physico/arc"),
+            text("physico/core"),
+            text("physico/core-text"),
+        ]
+    }
+
+    fn tuning_set(
+        &self,
+        name: &str,
+        wanted: &TuningRequest,
+        data: &dyn DataSource,
+    ) -> Result<TuningSet, FamilyError> {
+        let kind = TuningKind::named(name)
+            .ok_or_else(|| FamilyError::Usage(format!("{name} has no fine-tuning set")))?;
+        let known = |name: &str| name == "source" || name == "largest" && kind != TuningKind::Core;
+        if let Some((setting, value)) = wanted.params.iter().find(|(name, _)| !known(name)) {
+            return Err(FamilyError::Usage(format!(
+                "PHYSICO's fine-tuning sets take the setting source, and matrix and arc largest; found \
+                 {setting}={value}\nhint: leave it out; -n says how many"
+            )));
+        }
+        let largest = match wanted.params.get("largest").map(|side| side.parse()) {
+            None if kind == TuningKind::Arc => ARC_SIDE,
+            None => MATRIX_SIDE,
+            Some(Ok(side)) if (LEAST_SIDE..=ARC_SIDE).contains(&side) => side,
+            Some(_) => {
+                return Err(FamilyError::Usage(format!(
+                    "largest is the most rows and columns of a grid: a number from {LEAST_SIDE} to {ARC_SIDE}"
+                )));
+            }
+        };
+        let source = wanted.params.get("source").map(|word| source_word(word));
+        let released = match (kind, source) {
+            (_, None | Some("fresh")) => false,
+            // ARC is somebody's release whatever is said.
+            (TuningKind::Core | TuningKind::Arc, Some("published")) => true,
+            (TuningKind::Matrix, Some("published")) => {
+                let message = "the authors released no synthetic matrices\nhint: leave --set source=published out: \
+                     fresh ones follow Appendix E";
+                return Err(FamilyError::Usage(message.into()));
+            }
+            (_, Some(other)) => {
+                return Err(FamilyError::Usage(format!(
+                    "expected source=fresh or source=published, found source={other}"
+                )));
+            }
+        };
+        if released && wanted.n.is_some() {
+            let message = "a released set has as many items as it has\nhint: leave -n out; `mary tune --examples N` learns \
+                 from a part";
+            return Err(FamilyError::Usage(message.into()));
+        }
+        let n = wanted.n.unwrap_or(match kind {
+            TuningKind::Matrix => MATRIX_PAIRS,
+            TuningKind::Arc | TuningKind::Core => PER_CONCEPT,
+        });
+        let examples = match (kind, released) {
+            (TuningKind::Core, true) => released_core(data)?,
+            _ => tuning_examples(kind, wanted.seed, (n, largest), data)?,
+        };
+        Ok(TuningSet {
+            items: examples.len(),
+            text: match wanted.form {
+                TuningForm::Chat => chat_jsonl(&examples),
+                TuningForm::Instruction => instruction_json(&examples),
+            },
+            hint: None,
+        })
+    }
+
+    fn pair_tables(&self, runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Table> {
+        tuned::tuned_rows(runs, pairs).into_iter().collect()
+    }
+
+    fn audit_expectations(&self, task: &TaskCard) -> AuditExpectations {
+        AuditExpectations {
+            // The same definition stands in many blocks: chained together, all would be one group.
+            ungrouped: task.id == "physico/definition",
+            ..AuditExpectations::default()
+        }
+    }
+
+    fn surface_findings(
+        &self,
+        task: &TaskCard,
+        settings: &TaskSettings,
+        data: &dyn DataSource,
+    ) -> Result<Vec<SurfaceFinding>, TaskError> {
+        surface(&task.id, settings, data)
+    }
+
+    fn twin(&self, run: &TaskRun) -> Option<Twin> {
+        let (name, shown) = match run.id.strip_suffix("-visual") {
+            Some(name) => (name, ShownAs::Picture),
+            None => (run.id.strip_suffix("-text")?, ShownAs::Words),
+        };
+        run.id.starts_with("physico/").then(|| Twin {
+            name: name.to_owned(),
+            shown,
+            apart: Vec::new(),
+        })
+    }
+
+    fn command(&self) -> Option<FamilyCommand> {
+        FamilyCommand::read(include_str!("command.json"))
+    }
+
+    fn act(
+        &self,
+        action: &str,
+        arguments: &Arguments,
+        samples: Vec<Sample>,
+    ) -> Result<Made, FamilyError> {
+        let out = PathBuf::from(arguments.one("out"));
+        match action {
+            "concepts" => Ok(Made {
+                tables: vec![concepts()],
+                ..Made::default()
+            }),
+            "sheet" => {
+                let titled = !arguments.flag("untitled");
+                let seed = arguments.number("seed")?;
+                sheet(arguments.all("concept"), seed, titled, &out)
+            }
+            "prompt" => {
+                let concept = named(arguments.one("concept"))?;
+                let associative = arguments.flag("associative");
+                let pairs = sample_pairs(concept, arguments.number("seed")?, associative);
+                let fault = || format!("no instance of {} could be drawn", concept.name);
+                let pairs = pairs.ok_or_else(|| TaskError::Generator(fault()))?;
+                written(out, png(&picture::prompt(&pairs))?)
+            }
+            "form" => form(out, judgement_form(&samples)),
+            "recall" => form(out, recall_form(&samples)),
+            "seen" => form(out, seen_form(&samples)),
+            "validate" => form(out, validation_form(&samples)),
+            "labels" => {
+                let (file, table) = labels_file(&samples, arguments.number("validators")?);
+                Ok(Made {
+                    tables: vec![table],
+                    files: vec![(out, file.into_bytes())],
+                    ..Made::default()
+                })
+            }
+            other => Err(FamilyError::Usage(format!("there is no action `{other}`"))),
+        }
+    }
 }

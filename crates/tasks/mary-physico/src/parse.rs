@@ -82,10 +82,8 @@ fn name(text: &str) -> Vec<String> {
 }
 
 fn stands(words: &[Word], at: usize, phrase: &[String]) -> bool {
-    !phrase.is_empty()
-        && words
-            .get(at..at + phrase.len())
-            .is_some_and(|here| here.iter().zip(phrase).all(|(w, p)| w.text == *p))
+    let here = words.get(at..at + phrase.len()).filter(|h| !h.is_empty());
+    here.is_some_and(|here| here.iter().zip(phrase).all(|(w, p)| w.text == *p))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -107,9 +105,8 @@ fn mentions(words: &[Word], options: &[Vec<String>]) -> Vec<Mention> {
         let here = options
             .iter()
             .enumerate()
-            .filter(|(_, o)| stands(words, at, o))
-            .max_by_key(|(_, o)| o.len());
-        match here {
+            .filter(|(_, o)| stands(words, at, o));
+        match here.max_by_key(|(_, o)| o.len()) {
             Some((option, name)) => {
                 found.push(Mention {
                     option,
@@ -132,8 +129,7 @@ fn mentions(words: &[Word], options: &[Vec<String>]) -> Vec<Mention> {
 }
 
 fn text_at(words: &[Word], at: Option<usize>) -> &str {
-    at.and_then(|i| words.get(i))
-        .map_or("", |w| w.text.as_str())
+    at.and_then(|i| words.get(i)).map_or("", |w| &w.text)
 }
 
 /// Whether the word at this place says no to what follows it.
@@ -166,9 +162,8 @@ fn denied_before(words: &[Word], all: &[Mention], i: usize) -> bool {
     let start = match i.checked_sub(1).and_then(|b| all.get(b)) {
         Some(last) => {
             let between = words.get(last.to..mention.from).unwrap_or_default();
-            let listed = between
-                .iter()
-                .all(|w| ["or", "and", "nor", "the", "a", "an"].contains(&w.text.as_str()));
+            let fills = |w: &Word| ["or", "and", "nor", "the", "a", "an"].contains(&&*w.text);
+            let listed = between.iter().all(fills);
             let joined = between.iter().any(|w| w.text == "or" || w.text == "nor")
                 || (between.is_empty() && words.get(mention.from).is_some_and(|w| w.comma));
             // "not gravity or reflection": what is said of the first is said of the second.
@@ -246,13 +241,11 @@ fn denied_after(words: &[Word], all: &[Mention], i: usize) -> bool {
 
 /// The place after a phrase that ends here, if one of these does.
 fn phrase_at(words: &[Word], at: usize, phrases: &[String]) -> Option<usize> {
-    let longest = phrases
+    let here = phrases
         .iter()
         .map(|p| name(p))
-        .filter(|p| stands(words, at, p))
-        .map(|p| p.len())
-        .max()?;
-    Some(at + longest)
+        .filter(|p| stands(words, at, p));
+    Some(at + here.map(|p| p.len()).max()?)
 }
 
 fn leads(words: &[Word], at: usize) -> bool {
@@ -263,9 +256,8 @@ fn leads(words: &[Word], at: usize) -> bool {
 fn lead_end(words: &[Word], at: usize) -> Option<usize> {
     let heading = among(text_at(words, Some(at)), &PHRASES.headings)
         && words.get(at + 1).is_none_or(|w| w.colon);
-    heading
-        .then_some(at + 1)
-        .or_else(|| phrase_at(words, at, &PHRASES.leads))
+    let lead = || phrase_at(words, at, &PHRASES.leads);
+    heading.then_some(at + 1).or_else(lead)
 }
 
 enum Says {
@@ -301,14 +293,11 @@ fn says(words: &[Word], mentions: &[Mention], listed: bool) -> Says {
             return Says::Elsewhere;
         }
     }
-    let trailed: Vec<&Mention> = affirmed
-        .iter()
-        .copied()
-        .filter(|m| {
-            (m.to..words.len().min(m.to + 3))
-                .any(|at| phrase_at(words, at, &PHRASES.trails).is_some())
-        })
-        .collect();
+    let trails = |m: &&Mention| {
+        let mut after = m.to..words.len().min(m.to + 3);
+        after.any(|at| phrase_at(words, at, &PHRASES.trails).is_some())
+    };
+    let trailed: Vec<&Mention> = affirmed.iter().copied().filter(trails).collect();
     if !trailed.is_empty() {
         return only(&trailed);
     }
@@ -347,10 +336,8 @@ fn is_listed(line: &str, options: &[Vec<String>]) -> bool {
 /// option that the last line affirms or ends in, else the only one of the whole text.
 pub fn choice(answer: &str, options: &[String]) -> Option<usize> {
     let named: Vec<Vec<String>> = options.iter().map(|o| name(o)).collect();
-    let lines: Vec<&str> = answer
-        .lines()
-        .filter(|l| l.chars().any(char::is_alphanumeric))
-        .collect();
+    let worded = |l: &&str| l.chars().any(char::is_alphanumeric);
+    let lines: Vec<&str> = answer.lines().filter(worded).collect();
     let mut settled = None;
     let mut heading = false;
     for line in &lines {
@@ -384,21 +371,15 @@ pub fn choice(answer: &str, options: &[String]) -> Option<usize> {
         let kept = all.iter().filter(|m| !m.denied);
         kept.map(|m| m.option).collect()
     };
-    if let Some(option) =
-        only(&affirmed(&in_last)).or_else(|| ends_in(&last, &in_last, options.len()))
-    {
-        return Some(option);
+    let at_the_end = only(&affirmed(&in_last)).or_else(|| ends_in(&last, &in_last, options.len()));
+    if at_the_end.is_some() || !in_last.is_empty() {
+        return at_the_end;
     }
-    if in_last.is_empty() {
-        let all: Vec<usize> = lines
-            .iter()
-            .flat_map(|line| sentences(line))
-            .flat_map(|s| affirmed(&mentions(&words(s), &named)))
-            .collect();
-        only(&all)
-    } else {
-        None
-    }
+    let all = lines.iter().flat_map(|line| sentences(line));
+    let all: Vec<usize> = all
+        .flat_map(|s| affirmed(&mentions(&words(s), &named)))
+        .collect();
+    only(&all)
 }
 
 fn only(mentions: &[usize]) -> Option<usize> {
@@ -428,10 +409,8 @@ pub fn numbers(answer: &str, most: usize) -> Option<Vec<usize>> {
     let last = answer.lines().rev().find(|l| !l.trim().is_empty())?;
     let mut found = Vec::new();
     let mut zero = false;
-    for word in last
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|w| !w.is_empty())
-    {
+    let words = last.split(|c: char| !c.is_alphanumeric());
+    for word in words.filter(|w| !w.is_empty()) {
         match word.parse::<usize>() {
             Ok(0) => zero = true,
             Ok(n) if n <= most => found.push(n),
@@ -450,15 +429,13 @@ pub fn numbers(answer: &str, most: usize) -> Option<Vec<usize>> {
 /// The judge's 0 or 1.
 pub fn verdict(answer: &str) -> Option<bool> {
     let bare = answer.trim().trim_matches(|c: char| !c.is_alphanumeric());
-    match bare.split_whitespace().next_back().or(Some(bare))? {
-        "1" => Some(true),
-        "0" => Some(false),
-        _ => match bare.split_whitespace().next()? {
-            "1" => Some(true),
-            "0" => Some(false),
-            _ => None,
-        },
-    }
+    let mut words = bare.split_whitespace();
+    let ends = [words.next_back(), words.next()];
+    let said = ends
+        .into_iter()
+        .flatten()
+        .find(|w| ["0", "1"].contains(w))?;
+    Some(said == "1")
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 //! answers are known from the cells, so that a failure to understand can be told from a failure to
 //! see (the paper's RQ 5, where people read free descriptions of 60 pairs).
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{ForPeople, Item, Items, Part, Target, TaskError};
 use mary_generators::{Stream, below, shuffle, stream};
 
 use crate::cards::card;
-use crate::choice_task::{ChoiceTask, said};
+use crate::choice_task::ChoiceTask;
 use crate::grid::{COLOURS, Pair};
 use crate::grid_task::{image, question};
 use crate::judging;
@@ -115,10 +114,9 @@ fn one(
             });
         }
     }
-    Err(TaskError::Generator(format!(
-        "physico: no question about {} in {ATTEMPTS} draws",
-        kind.name()
-    )))
+    let kind = kind.name();
+    let fault = format!("physico: no question about {kind} in {ATTEMPTS} draws");
+    Err(TaskError::Generator(fault))
 }
 
 /// A question in words, its answer, and at least three wrong answers.
@@ -169,7 +167,7 @@ fn colour(rng: &mut Stream, seen: &PairObjects) -> Option<Drawn> {
     }
     shuffle(rng, &mut there);
     shuffle(rng, &mut others);
-    let wrong: Vec<String> = there
+    let wrong = there
         .into_iter()
         .chain(others)
         .take(3)
@@ -182,11 +180,8 @@ fn colour(rng: &mut Stream, seen: &PairObjects) -> Option<Drawn> {
 
 /// An object that its colour names: the only one of its colour in the input.
 fn named<'a>(rng: &mut Stream, seen: &'a PairObjects) -> Option<&'a Object> {
-    let alone: Vec<&Object> = seen
-        .input
-        .iter()
-        .filter(|o| only(seen.input.iter().filter(|p| p.colour == o.colour)).is_some())
-        .collect();
+    let like = |o: &Object| seen.input.iter().filter(|p| p.colour == o.colour).count();
+    let alone: Vec<&Object> = seen.input.iter().filter(|o| like(o) == 1).collect();
     alone.get(below(rng, alone.len())).copied()
 }
 
@@ -200,16 +195,15 @@ fn shape(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
         "irregular shape",
     ];
     let object = named(rng, seen)?;
-    let offered: Vec<&str> = (0..4)
-        .filter_map(|k| SHAPES.get((index / 4 + k) % SHAPES.len()).copied())
-        .collect();
-    let right = offered.get(index % 4).filter(|s| **s == object.shape)?;
-    let wrong = offered.iter().filter(|s| *s != right);
+    let offered = SHAPES.iter().cycle().skip(index / 4 % SHAPES.len()).take(4);
+    let right = offered
+        .clone()
+        .nth(index % 4)
+        .filter(|s| **s == object.shape)?;
+    let wrong = offered.filter(|s| *s != right);
+    let colour = colour_name(object.colour)?;
     Some((
-        format!(
-            "Which shape has the {} object in the input grid?",
-            colour_name(object.colour)?
-        ),
+        format!("Which shape has the {colour} object in the input grid?"),
         (*right).to_owned(),
         wrong.map(|s| (*s).to_owned()).collect(),
     ))
@@ -220,10 +214,9 @@ fn whereabouts(rng: &mut Stream, seen: &PairObjects, pair: &Pair) -> Option<Draw
     let object = named(rng, seen)?;
     let [top, left, ..] = object.bounds;
     let mut beside = |at: i32, length: usize| {
-        let steps = [-4, -3, -2, -1, 1, 2, 3, 4];
-        let there: Vec<i32> = steps
-            .iter()
+        let there: Vec<i32> = [-4, -3, -2, -1, 1, 2, 3, 4]
             .map(|s| at + s)
+            .into_iter()
             .filter(|p| (0..length as i32).contains(p))
             .collect();
         there.get(below(rng, there.len())).copied()
@@ -231,10 +224,10 @@ fn whereabouts(rng: &mut Stream, seen: &PairObjects, pair: &Pair) -> Option<Draw
     let row = beside(top, pair.input.rows())?;
     let col = beside(left, pair.input.cols())?;
     let words = |row: i32, col: i32| format!("row {}, column {}", row + 1, col + 1);
+    let colour = colour_name(object.colour)?;
     Some((
         format!(
-            "Where is the upper left corner of the smallest box around the {} object in the input grid?",
-            colour_name(object.colour)?
+            "Where is the upper left corner of the smallest box around the {colour} object in the input grid?"
         ),
         words(top, left),
         vec![words(top, col), words(row, left), words(row, col)],
@@ -244,11 +237,8 @@ fn whereabouts(rng: &mut Stream, seen: &PairObjects, pair: &Pair) -> Option<Draw
 fn change(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
     let object = named(rng, seen)?;
     // A second object of its colour in the output would leave open which is meant.
-    let after = seen
-        .output
-        .iter()
-        .filter(|o| o.colour == object.colour)
-        .count();
+    let like = |o: &&Object| o.colour == object.colour;
+    let after = seen.output.iter().filter(like).count();
     let fate = seen.changes.iter().find_map(|c| match c {
         Change::Still(o) if o.cells == object.cells && after == 1 => Some(0),
         Change::Moved { from, .. } if from.cells == object.cells && after == 1 => Some(1),
@@ -261,17 +251,14 @@ fn change(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
         return None;
     }
     let right = FATES.get(fate)?;
+    let wrong = FATES.iter().filter(|f| *f != right);
+    let colour = colour_name(object.colour)?;
     Some((
         format!(
-            "What happens to the {} object of the input grid on the way to the output grid?",
-            colour_name(object.colour)?
+            "What happens to the {colour} object of the input grid on the way to the output grid?"
         ),
         (*right).to_owned(),
-        FATES
-            .iter()
-            .filter(|f| *f != right)
-            .map(|f| (*f).to_owned())
-            .collect(),
+        wrong.map(|f| (*f).to_owned()).collect(),
     ))
 }
 
@@ -281,7 +268,6 @@ pub(crate) static PERCEPTION_TEXT_TASK: ChoiceTask = ChoiceTask {
     source: None,
     items: |setup, _| items(false, setup),
     for_people: |shown| told(shown, "before the arrow"),
-    conventions,
 };
 pub(crate) static PERCEPTION_VISUAL_TASK: ChoiceTask = ChoiceTask {
     card: LazyLock::new(|| card("physico/perception-visual")),
@@ -289,7 +275,6 @@ pub(crate) static PERCEPTION_VISUAL_TASK: ChoiceTask = ChoiceTask {
     items: |setup, _| items(true, setup),
     for_people: for_viewers,
     source: None,
-    conventions,
 };
 
 /// The question over the picture alone.
@@ -318,11 +303,8 @@ fn items(seen: bool, setup: PhysicoSettings) -> Result<Items, TaskError> {
             prompt::perception(&q.pair, &q.words, &q.options, setup.grid)
         };
         let ask = judging::ask(&setup, &[], &asked, &q.options);
-        let target = Target::Choice {
-            question: format!("{}\n\n{}", q.words, question(std::slice::from_ref(&q.pair))),
-            options: q.options,
-            correct: q.correct,
-        };
+        let whole = format!("{}\n\n{}", q.words, question(std::slice::from_ref(&q.pair)));
+        let target = Target::one_of(whole, q.options, q.correct);
         let id = format!("{}-{}-{index:04}", setup.seed, q.kind.name());
         Ok(Item::new(id, target, vec![ask])
             .in_stratum(q.kind.name())
@@ -330,14 +312,6 @@ fn items(seen: bool, setup: PhysicoSettings) -> Result<Items, TaskError> {
             .tagged("concept", q.concept))
     });
     Ok(Box::new(items))
-}
-
-fn conventions(setup: &PhysicoSettings) -> BTreeMap<String, String> {
-    let (n, seed) = (setup.n, setup.seed);
-    said(
-        "our words; the paper's study had free answers read by people",
-        &format!("{n} questions of each kind, fresh pairs of seed {seed}"),
-    )
 }
 
 #[cfg(test)]

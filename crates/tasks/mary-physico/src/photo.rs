@@ -2,6 +2,7 @@
 //! four options of its own. Those that take the options of a grid instance have their part in the
 //! parrot gap.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -10,7 +11,7 @@ use mary_generators::{below, shuffle, stream};
 use serde::Deserialize;
 
 use crate::cards::card;
-use crate::choice_task::{ChoiceTask, said};
+use crate::choice_task::ChoiceTask;
 use crate::grid_task::described;
 use crate::instances::{Instance, Split};
 use crate::judging;
@@ -25,17 +26,9 @@ pub(crate) static PHOTO_TASK: ChoiceTask = ChoiceTask {
     source: Some(ItemSource::File),
     items,
     for_people: |mut shown| {
-        shown
-            .parts
-            .retain(|part| matches!(part, PromptPart::Image(_)));
+        let parts = &mut shown.parts;
+        parts.retain(|part| matches!(part, PromptPart::Image(_)));
         shown.told("Which physical concept does the photograph show?")
-    },
-    conventions: |_| {
-        said(
-            "our words (the paper prints none for photographs)",
-            "the user's photographs; option sets of the high-level instances of the same seed, or the user's \
-             own",
-        )
     },
 };
 
@@ -60,11 +53,7 @@ struct PhotoRecord {
 /// Reads a manifest: lines `image,label`, or JSON lines with `image`, `label` and perhaps `options`; a
 /// head line and empty lines allowed, paths relative to it.
 pub fn manifest(file: &Path) -> Result<Vec<Photograph>, TaskError> {
-    let fault = |line: usize, message: String| TaskError::Record {
-        file: file.display().to_string(),
-        line,
-        message,
-    };
+    let fault = |line: usize, message: String| TaskError::record(file, line, message);
     let text = mary_platform::read_plain_text(file, mary_platform::LARGEST_DATA)
         .map_err(|e| fault(0, format!("expected a manifest of photographs: {e}")))?;
     let base = file.parent().unwrap_or(Path::new("."));
@@ -79,10 +68,8 @@ pub fn manifest(file: &Path) -> Result<Vec<Photograph>, TaskError> {
         } else {
             plain_line(line)
         };
-        let shown = read
-            .and_then(|line| checked(line, base))
-            .map_err(|message| fault(line_no, message))?;
-        found.push(shown);
+        let shown = read.and_then(|line| checked(line, base));
+        found.push(shown.map_err(|message| fault(line_no, message))?);
     }
     Ok(found)
 }
@@ -114,19 +101,13 @@ fn checked(line: PhotoRecord, base: &Path) -> Result<Photograph, String> {
         let mut distinct = line.options.clone();
         distinct.sort_unstable();
         distinct.dedup();
-        if line.options.len() != 4 || distinct.len() != 4 {
-            return Err(format!(
-                "expected four different options, found {:?}",
-                line.options
-            ));
+        let all = &line.options;
+        if all.len() != 4 || distinct.len() != 4 {
+            return Err(format!("expected four different options, found {all:?}"));
         }
-        let own = line.options.iter().find(|o| o.eq_ignore_ascii_case(label));
-        own.cloned().ok_or_else(|| {
-            format!(
-                "expected the label `{label}` among the options {:?}",
-                line.options
-            )
-        })?
+        let own = all.iter().find(|o| o.eq_ignore_ascii_case(label));
+        own.cloned()
+            .ok_or_else(|| format!("expected the label `{label}` among the options {all:?}"))?
     };
     Ok(Photograph {
         path: base.join(&line.image),
@@ -136,6 +117,7 @@ fn checked(line: PhotoRecord, base: &Path) -> Result<Photograph, String> {
 }
 
 fn photograph(path: &Path) -> Result<Image, TaskError> {
+    let fault = |e: &dyn Display| TaskError::Generator(format!("{}: {e}", path.display()));
     let kind = path
         .extension()
         .and_then(|e| e.to_str())
@@ -145,15 +127,10 @@ fn photograph(path: &Path) -> Result<Image, TaskError> {
         Some("jpg" | "jpeg") => "image/jpeg",
         Some("webp") => "image/webp",
         Some("gif") => "image/gif",
-        _ => {
-            return Err(TaskError::Generator(format!(
-                "{}: expected a .png, .jpg, .webp or .gif file",
-                path.display()
-            )));
-        }
+        _ => return Err(fault(&"expected a .png, .jpg, .webp or .gif file")),
     };
     let data = mary_platform::read_plain(path, mary_platform::LARGEST_SETTINGS << 4)
-        .map_err(|e| TaskError::Generator(format!("{}: {e}", path.display())))?;
+        .map_err(|e| fault(&e))?;
     Ok(Image {
         media_type: media_type.into(),
         data,
@@ -212,11 +189,8 @@ fn items(setup: PhysicoSettings, _: &dyn DataSource) -> Result<Items, TaskError>
             let instance = photo_instance(&setup, &pool, index, &shown)?;
             let asked = prompt::photograph(photograph(&shown.path)?, &instance.options);
             let ask = judging::ask(&setup, &[], &asked, &instance.options);
-            let name = shown
-                .path
-                .file_name()
-                .map(|n| n.to_string_lossy().into_owned());
-            let mut item = described(&instance, name.unwrap_or_default(), vec![ask]);
+            let name = shown.path.file_name().unwrap_or_default().to_string_lossy();
+            let mut item = described(&instance, name.into_owned(), vec![ask]);
             item.tags.remove("split");
             if !shown.options.is_empty() {
                 // Other options than any grid has: no part in the parrot gap.

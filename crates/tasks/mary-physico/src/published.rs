@@ -1,8 +1,9 @@
 //! The paper's printed results, as reference rows: accuracies in per cent on the authors' own grids.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use mary_contract::Declarations;
+use mary_contract::{Cell, Declarations, Table};
 use serde::Deserialize;
 
 /// Titles, captions, heads and axes of our tables and figures.
@@ -16,60 +17,9 @@ pub type Printed = (f64, Option<f64>);
 pub struct Published {
     pub citation: String,
     pub notes: Vec<String>,
-    pub table_3: Vec<PublishedRow>,
-    pub table_4: Vec<PublishedShots>,
-    /// Tables 1, 2 and 9.
-    pub low_level: Vec<PublishedLow>,
-    /// RQ 5.
-    pub perception: PublishedPerception,
+    /// Rows as they stand under ours, by our table's id: model, how it was asked, what was found.
+    pub printed: BTreeMap<String, Vec<Vec<String>>>,
     pub table_10: Vec<PublishedConcept>,
-}
-
-/// A row of Table 3.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct PublishedRow {
-    pub model: String,
-    pub seen: bool,
-    /// Table 6's concepts.
-    pub core_dev: Option<Printed>,
-    /// Table 7's concepts.
-    pub core_test: Option<Printed>,
-    pub associative: Option<Printed>,
-}
-
-/// A row of Tables 4 and 5.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct PublishedShots {
-    pub model: String,
-    /// Shots or tuning.
-    pub how: String,
-    pub core_test: Option<Printed>,
-    pub associative: Option<Printed>,
-}
-
-/// A model at the low level.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct PublishedLow {
-    pub model: String,
-    /// Table 1 (a).
-    pub definition: Option<Printed>,
-    /// Table 1 (b).
-    pub photo: Option<Printed>,
-    /// Table 9.
-    pub self_play: Option<Printed>,
-    /// Table 2: descriptions without factual error, by human judgement.
-    pub no_error: Option<f64>,
-    /// Share of the annotated core properties that descriptions name (§5.2, remark).
-    #[serde(default)]
-    pub recall: Option<f64>,
-}
-
-/// The study of grid perception.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-pub struct PublishedPerception {
-    pub model: String,
-    /// Objects with shape, colour and place all right.
-    pub accuracy: f64,
 }
 
 /// A row of Table 10.
@@ -90,6 +40,12 @@ pub fn published() -> &'static Published {
     &PUBLISHED
 }
 
+/// A table with the rows that the paper prints of it below its own.
+pub fn with_printed(table: Table) -> Table {
+    let printed = published().printed.get(&table.id).cloned();
+    table.with_published(Cell::printed_rows(printed.unwrap_or_default()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,9 +60,12 @@ mod tests {
     #[test]
     fn the_printed_tables_are_whole() {
         let read: Published = serde_json::from_str(include_str!("published.json")).unwrap();
-        assert_eq!(read.table_3.len(), 12);
+        assert_eq!(read.printed["physico-table-3"].len(), 12);
         assert_eq!(read.table_10.len(), 27);
-        assert_eq!(read.low_level.len(), 8);
+        assert_eq!(read.printed["physico-table-1"].len(), 8);
+        for table in read.printed.keys() {
+            assert!(!DECLARED.table(table).head.is_empty(), "{table}");
+        }
         let values = read
             .table_10
             .iter()

@@ -6,18 +6,17 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, ForPeople, Item, ItemSource, Items, Judgement, Needs, Part, PeopleAnswer,
-    Reply, Request, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
+    DataSource, ForPeople, Item, ItemSource, Items, Judgement, Needs, Reply, Scoring, Target, Task,
+    TaskCard, TaskError, TaskSettings,
 };
 use mary_generators::{shuffle, stream};
 use serde_json::json;
 
-use crate::cards::card;
-use crate::choice_task::said;
-use crate::free_perception::to_be_marked;
+use crate::cards::{card, conventions};
+use crate::free_perception::{grids_for_people, to_be_marked};
 use crate::grid_task::question;
 use crate::judging;
-use crate::prompt::{self, PromptContent};
+use crate::prompt::PromptContent;
 use crate::setup::PhysicoSettings;
 use crate::upstream;
 use crate::worlds;
@@ -75,32 +74,18 @@ impl Task for Relabel {
                 format!("Pair {}:\n{}", at + 1, question(std::slice::from_ref(pair)))
             });
             let grids = headed.collect::<Vec<_>>().join("\n\n");
-            let asked = PromptContent {
-                system: None,
-                picture: None,
-                words: format!("{grids}\n\n{ASKED}"),
-            };
-            let whole = prompt::prompt(setup.form, &[], &asked, false);
-            let ask = Ask::subject(Request::Generate(judging::generate(&setup, whole)));
+            let asked = PromptContent::words(format!("{grids}\n\n{ASKED}"));
+            let target = Target::Data(json!({ "grids": grids }));
             Ok(Item::new(
                 name,
-                Target::Data(json!({ "grids": grids })),
-                vec![ask],
+                target,
+                vec![judging::words(&setup, &asked)],
             ))
         })))
     }
 
     fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
-        let Target::Data(data) = &item.target else {
-            return None;
-        };
-        Some(ForPeople {
-            instruction: ASKED.to_owned(),
-            examples: Vec::new(),
-            parts: vec![Part::Text(data["grids"].as_str()?.to_owned())],
-            answer: PeopleAnswer::Text,
-            seconds: None,
-        })
+        grids_for_people(ASKED, item)
     }
 
     fn judge(&self, _: &TaskSettings, _: &Item, answers: &[Reply]) -> Judgement {
@@ -108,7 +93,7 @@ impl Task for Relabel {
         match said {
             // Nobody knows what is right: agreement is between those who named something.
             Some(said) => to_be_marked().read_as(label(&said.text).unwrap_or("none".into())),
-            None => judging::failed("expected a concept in words"),
+            None => Judgement::fault("expected a concept in words"),
         }
     }
 
@@ -117,15 +102,7 @@ impl Task for Relabel {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let n = PhysicoSettings::read(&CARD, settings).map_or(0, |s| s.n);
-        let mut conventions = said(
-            "our words; the paper had an open coding and does not print its instruction",
-            &format!("{n} tasks of ARC, three pairs each, drawn by the seed"),
-        );
-        let answer = "a concept in words or none; nothing is right until others confirm it (`mary study new \
-                      --judge RUN --form validate`, `mary physico labels`)";
-        conventions.insert("answer".into(), answer.into());
-        conventions
+        conventions(&CARD, settings)
     }
 }
 

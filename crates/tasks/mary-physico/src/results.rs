@@ -31,6 +31,11 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
+    fn new(estimate: &Estimate, sd: Option<&Estimate>) -> Self {
+        let (estimate, sd) = (estimate.clone(), sd.map(|e| e.value));
+        Self { estimate, sd }
+    }
+
     /// As in the paper's tables, `41.3 ± 1.3`, with its items and its interval.
     pub fn cell(&self) -> Cell {
         let text = printed(100.0 * self.estimate.value, self.sd.map(|sd| 100.0 * sd));
@@ -60,19 +65,13 @@ impl<'a> Outcome<'a> {
 
     pub fn whole(&self) -> Option<Accuracy> {
         let estimate = self.row.measure("accuracy").or(self.row.score.as_ref())?;
-        Some(Accuracy {
-            estimate: estimate.clone(),
-            sd: self.row.measure(SD).map(|e| e.value),
-        })
+        Some(Accuracy::new(estimate, self.row.measure(SD)))
     }
 
     pub fn part(&self, tag: &str, value: &str) -> Option<Accuracy> {
         let measure = |name: &str| self.row.measure(&part_name(name, tag, value));
         let estimate = measure("accuracy").or_else(|| self.row.part(tag, value))?;
-        Some(Accuracy {
-            estimate: estimate.clone(),
-            sd: measure(SD).map(|e| e.value),
-        })
+        Some(Accuracy::new(estimate, measure(SD)))
     }
 
     /// The values of a tag among the answers, those included of which none could be read: they are wrong, not
@@ -108,15 +107,13 @@ impl<'a> Outcome<'a> {
     /// How it was asked. What tells results of one task apart is left out: another task of the same run may
     /// have nothing to be told from.
     pub fn asked(&self) -> String {
-        let mut words = vec![if self.seen() { "pictures" } else { "text" }.to_owned()];
-        words.push(
-            match self.setup.mode {
-                Mode::Score => "score",
-                Mode::Letters => "letters",
-                Mode::Generate => "generate",
-            }
-            .into(),
-        );
+        let mode = match self.setup.mode {
+            Mode::Score => "score",
+            Mode::Letters => "letters",
+            Mode::Generate => "generate",
+        };
+        let shown = if self.seen() { "pictures" } else { "text" };
+        let mut words = vec![shown.to_owned(), mode.to_owned()];
         if !self.seen() && self.setup.form == PromptForm::Chat {
             words.push("chat".into());
         }
@@ -147,12 +144,11 @@ impl<'a> Outcome<'a> {
 
     /// Whether the other is the same question asked without shots.
     pub fn is_without_shots(&self, other: &Self) -> bool {
+        let alike = |of: &Conditions| of.alike_where_shared(&other.conditions, &["icl"]);
         self.setup.icl != Icl::None
             && other.setup.icl == Icl::None
             && (self.model(), self.task()) == (other.model(), other.task())
-            && self
-                .conditions
-                .alike_where_shared(&other.conditions, &["icl"])
+            && alike(&self.conditions)
     }
 }
 
@@ -177,11 +173,10 @@ pub fn outcomes(runs: &[RunSummary]) -> Vec<Outcome<'_>> {
 
 /// Names what differs between results of a model on a task that are told in the same words.
 fn tell_apart(all: &mut [Outcome<'_>]) {
-    let shown: Vec<_> = all
+    let shown = all
         .iter()
-        .map(|o| ((o.model(), o.task(), o.how()), &o.conditions))
-        .collect();
-    let said = told_apart(&shown);
+        .map(|o| ((o.model(), o.task(), o.how()), &o.conditions));
+    let said = told_apart(&shown.collect::<Vec<_>>());
     for (outcome, variant) in all.iter_mut().zip(said) {
         outcome.variant = variant;
     }

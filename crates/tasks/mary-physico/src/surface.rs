@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{DataSource, TaskError, TaskSettings};
-use mary_stats::{Interval, distributions, intervals};
+use mary_contract::{DataSource, SurfaceFinding, TaskError, TaskSettings};
+use mary_stats::{distributions, intervals};
 
 use crate::counting::{CountingForest, Sees};
 use crate::grid::Pair;
@@ -19,21 +19,9 @@ use crate::instances::{Instance, Level, instances, planned};
 use crate::likeness::Counts;
 use crate::setup::{InstanceSource, PhysicoSettings};
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reached {
-    pub feature: &'static str,
-    pub sees: &'static str,
-    /// Whether the concept itself decides it in part (a vessel is full, a beam of light adds cells and a
-    /// fall does not), so that it cannot be at chance without ceasing to be the concept. What is left of
-    /// it is stated, not called a shortcut.
-    pub implied: bool,
-    /// Share of right choices; ties are shared.
-    pub accuracy: Interval,
-    /// One-sided p-value of guessing.
-    pub p: f64,
-}
-
-/// What a feature has to do with the concept.
+/// What a feature has to do with the concept. One that the concept decides in part (a vessel is full, a beam of
+/// light adds cells and a fall does not) cannot be at chance without the concept ceasing to be itself: what is
+/// left of it is stated, not called a shortcut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tie {
     Free,
@@ -158,19 +146,15 @@ fn varying(pairs: &[Pair]) -> Vec<usize> {
         let least = pairs.iter().map(of).min().unwrap_or(0);
         band((pairs.iter().map(of).max().unwrap_or(0) - least) as f64)
     };
-    vec![
-        spread(&|p| p.changed()),
-        spread(&|p| Counts::from_pair(p).filled),
-    ]
+    let filled = spread(&|p| Counts::from_pair(p).filled);
+    vec![spread(&|p| p.changed()), filled]
 }
 
 fn gained(pairs: &[Pair]) -> Vec<usize> {
     let cells = |p: &Pair| (p.output.rows() * p.output.cols()) as f64;
     let full = |p: &Pair| cells(p) - p.output.count(p.background()) as f64;
-    let more = pairs
-        .iter()
-        .map(|p| full(p) - Counts::from_pair(p).filled as f64);
-    let mean = more.sum::<f64>() / pairs.len().max(1) as f64;
+    let more = |p: &Pair| full(p) - Counts::from_pair(p).filled as f64;
+    let mean = pairs.iter().map(more).sum::<f64>() / pairs.len().max(1) as f64;
     vec![usize::from(mean >= 0.0), band(mean.abs())]
 }
 
@@ -182,12 +166,8 @@ fn size_changed(pairs: &[Pair]) -> Vec<usize> {
 }
 
 fn colours_changed(pairs: &[Pair]) -> Vec<usize> {
-    vec![
-        mean(pairs, |p| {
-            Counts::from_pair(p).come + Counts::from_pair(p).go
-        })
-        .round() as usize,
-    ]
+    let turned = |p: &Pair| Counts::from_pair(p).come + Counts::from_pair(p).go;
+    vec![mean(pairs, turned).round() as usize]
 }
 
 /// How often each value of each part of a feature came with each concept.
@@ -202,10 +182,8 @@ impl Learnt {
     fn add(&mut self, concept: &str, features: &[usize]) {
         *self.totals.entry(concept.to_owned()).or_default() += 1.0;
         for (part, &value) in features.iter().enumerate() {
-            *self
-                .counts
-                .entry((concept.to_owned(), part, value))
-                .or_default() += 1.0;
+            let key = (concept.to_owned(), part, value);
+            *self.counts.entry(key).or_default() += 1.0;
             self.values.entry(part).or_default().insert(value);
         }
     }
@@ -231,15 +209,15 @@ const LESSONS: usize = 12;
 const TREES: usize = 100;
 const TRAIN: u64 = 0x6c65_7373_6f6e;
 
-/// What surface features reach on the instances of a high-level task with these settings; `None` for
+/// What surface features reach on the instances of a high-level task with these settings; none on
 /// other tasks.
 pub fn surface(
     task: &str,
     settings: &TaskSettings,
     data: &dyn DataSource,
-) -> Result<Option<Vec<Reached>>, TaskError> {
+) -> Result<Vec<SurfaceFinding>, TaskError> {
     let Some(&(task, level)) = GRID_TASKS.iter().find(|(t, _)| t.card.id == task) else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let setup = task.setup(settings)?;
     let asked: Vec<Instance> = instances(level, &setup, data)?.collect::<Result<_, _>>()?;
@@ -253,23 +231,20 @@ pub fn surface(
     for feature in FEATURES {
         found.push(reached(feature, setup.source, lessons, &asked)?);
     }
-    found.push(all_together(lessons, &asked)?);
+    let all = |i: &Instance| FEATURES.iter().flat_map(|f| f.3(&i.pairs)).collect();
+    let named = ("all_surface", "all of the above together", true);
+    found.push(summary(named, &scores(&all, lessons, &asked), &asked)?);
     let scores = forest(lessons, &asked);
-    let named = (
-        "forest_counts",
-        "18 counts of each pair at once (a forest)",
-        true,
-    );
+    let sees = "18 counts of each pair at once (a forest)";
+    let named = ("forest_counts", sees, true);
     found.push(summary(named, &scores, &asked)?);
     found.push(reached(GAINED, setup.source, lessons, &asked)?);
-    Ok(Some(found))
+    Ok(found)
 }
 
 fn lessons(level: Level, setup: &PhysicoSettings) -> Result<Vec<Instance>, TaskError> {
-    planned(level, setup.seed ^ TRAIN, LESSONS)?
-        .iter()
-        .map(|p| p.draw())
-        .collect()
+    let planned = planned(level, setup.seed ^ TRAIN, LESSONS)?;
+    planned.iter().map(|p| p.draw()).collect()
 }
 
 fn reached(
@@ -277,15 +252,9 @@ fn reached(
     source: InstanceSource,
     lessons: &[Instance],
     asked: &[Instance],
-) -> Result<Reached, TaskError> {
-    let implied = tie.implied(source);
-    score((feature, sees, implied), &|i| of(&i.pairs), lessons, asked)
-}
-
-fn all_together(lessons: &[Instance], asked: &[Instance]) -> Result<Reached, TaskError> {
-    let of = |i: &Instance| FEATURES.iter().flat_map(|f| f.3(&i.pairs)).collect();
-    let named = ("all_surface", "all of the above together", true);
-    score(named, &of, lessons, asked)
+) -> Result<SurfaceFinding, TaskError> {
+    let scores = scores(&|i| of(&i.pairs), lessons, asked);
+    summary((feature, sees, tie.implied(source)), &scores, asked)
 }
 
 /// What the learner scores on each instance; ties are shared.
@@ -306,24 +275,12 @@ fn scores(
             .iter()
             .map(|o| learnt.likelihood(o, &features, own && *o == instance.concept))
             .collect();
-        let most = likelihoods
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
+        let most = likelihoods.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
         let winners = likelihoods.iter().filter(|l| **l == most).count().max(1) as f64;
         let right = likelihoods.get(instance.correct) == Some(&most);
         if right { 1.0 / winners } else { 0.0 }
     };
     asked.iter().map(one).collect()
-}
-
-fn score(
-    (feature, sees, implied): (&'static str, &'static str, bool),
-    of: &dyn Fn(&Instance) -> Vec<usize>,
-    lessons: &[Instance],
-    asked: &[Instance],
-) -> Result<Reached, TaskError> {
-    summary((feature, sees, implied), &scores(of, lessons, asked), asked)
 }
 
 /// What a strong learner scores on each instance: the same lessons, all counts at once. Of loaded grids it
@@ -357,18 +314,23 @@ fn summary(
     (feature, sees, implied): (&'static str, &'static str, bool),
     scores: &[f64],
     asked: &[Instance],
-) -> Result<Reached, TaskError> {
+) -> Result<SurfaceFinding, TaskError> {
     let ids = intervals::cluster_ids(clusters(asked).iter().map(String::as_str));
     let accuracy = mary_stats::score_interval(scores, Some(&ids))
         .map_err(|e| TaskError::Generator(format!("physico: surface audit: {e}")))?;
     let chance: f64 = 0.25;
     let spread = (chance * (1.0 - chance) / scores.len().max(1) as f64).sqrt();
-    Ok(Reached {
+    Ok(SurfaceFinding {
         feature,
         sees,
-        implied,
+        accuracy: accuracy.value,
+        low: accuracy.low,
+        high: accuracy.high,
+        n: accuracy.n,
+        method: accuracy.method,
+        chance,
         p: 1.0 - distributions::normal_cdf((accuracy.value - chance) / spread),
-        accuracy,
+        implied,
     })
 }
 

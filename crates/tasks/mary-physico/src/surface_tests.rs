@@ -12,13 +12,13 @@ fn figures_of_several_seeds() {
                 seed,
                 ..TaskSettings::default()
             };
-            for r in surface(task, &settings, &NoData).unwrap().unwrap() {
+            for r in surface(task, &settings, &NoData).unwrap() {
                 eprintln!(
                     "{task} seed {seed} {:<16} {:5.1} [{:5.1}, {:5.1}]",
                     r.feature,
-                    100.0 * r.accuracy.value,
-                    100.0 * r.accuracy.low,
-                    100.0 * r.accuracy.high
+                    100.0 * r.accuracy,
+                    100.0 * r.low,
+                    100.0 * r.high
                 );
             }
         }

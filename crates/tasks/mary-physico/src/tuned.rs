@@ -2,8 +2,8 @@
 
 use mary_contract::{Cell, RunSummary, Table};
 
-use crate::exhibits::{Group, SPLITS, groups, how, on, printed_cell};
-use crate::published::{DECLARED, PublishedShots, published};
+use crate::exhibits::{Group, SPLITS, groups, how, on};
+use crate::published::{DECLARED, with_printed};
 use crate::results::{Outcome, cell, outcomes};
 
 /// Tables 4 and 5 of tuned models, given as pairs (tuned, base): each before and after, where both were
@@ -34,28 +34,12 @@ pub fn tuned_rows(runs: &[RunSummary], pairs: &[(String, String)]) -> Option<Tab
                         && f.conditions.alike_where_shared(&after.conditions, &[])
                 })
             };
-            if let Some((found, before)) =
-                groups.iter().find(same).and_then(|g| Some((g, g.first()?)))
-            {
+            let twin = groups.iter().find(same);
+            if let Some((found, before)) = twin.and_then(|g| Some((g, g.first()?))) {
                 rows.push(row(found, before, false));
                 rows.push(row(group, after, true));
             }
         }
     }
-    let printed = &published().table_4;
-    let of_tuning = |r: &&PublishedShots| {
-        let tuned = |other: &PublishedShots| other.model == r.model && other.how.contains("tuned");
-        printed.iter().any(tuned)
-    };
-    let paper = printed.iter().filter(of_tuning).map(|r| {
-        vec![
-            r.model.clone().into(),
-            r.how.clone().into(),
-            Cell::none(),
-            printed_cell(r.core_test),
-            printed_cell(r.associative),
-        ]
-    });
-    let table = DECLARED.table("physico-table-4-tuned");
-    table.with_rows(rows).with_published(paper).if_measured()
+    with_printed(DECLARED.table("physico-table-4-tuned").with_rows(rows)).if_measured()
 }

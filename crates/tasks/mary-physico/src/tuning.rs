@@ -70,10 +70,8 @@ pub fn tuning_examples(
 }
 
 fn core(seed: u64, per_concept: usize) -> Result<Vec<Example>, TaskError> {
-    planned(Level::Core, seed ^ APART, per_concept)?
-        .iter()
-        .map(|p| Ok(asked(p.draw()?)))
-        .collect()
+    let planned = planned(Level::Core, seed ^ APART, per_concept)?;
+    planned.iter().map(|p| Ok(asked(p.draw()?))).collect()
 }
 
 /// The authors' core instances with their labels, for tests on the associative ones: the paper's RQ 6.
@@ -146,10 +144,8 @@ impl Moved {
 
 fn moved(rng: &mut Stream, largest: usize) -> Moved {
     let sides = largest.saturating_sub(LEAST_SIDE) + 1;
-    let (rows, cols) = (
-        LEAST_SIDE + below(rng, sides),
-        LEAST_SIDE + below(rng, sides),
-    );
+    let mut side = || LEAST_SIDE + below(rng, sides);
+    let (rows, cols) = (side(), side());
     let size = (1 + below(rng, rows - 2), 1 + below(rng, cols - 2));
     let spot = |rng: &mut Stream| (below(rng, rows - size.0 + 1), below(rng, cols - size.1 + 1));
     let from = spot(rng);
@@ -242,10 +238,8 @@ fn matrix(seed: u64, n: usize, largest: usize) -> Vec<Example> {
 pub fn chat_jsonl(examples: &[Example]) -> String {
     let mut lines = String::new();
     for e in examples {
-        let system = e
-            .system
-            .iter()
-            .map(|s| json!({ "role": "system", "content": s }));
+        let system = e.system.iter();
+        let system = system.map(|s| json!({ "role": "system", "content": s }));
         let rest = [
             json!({ "role": "user", "content": e.user }),
             json!({ "role": "assistant", "content": e.assistant }),
@@ -261,11 +255,12 @@ pub fn chat_jsonl(examples: &[Example]) -> String {
 pub fn instruction_json(examples: &[Example]) -> String {
     let list: Vec<_> = examples
         .iter()
-        .map(|e| match &e.system {
-            Some(system) => {
-                json!({ "instruction": system, "input": e.user, "output": e.assistant })
-            }
-            None => json!({ "instruction": e.user, "input": "", "output": e.assistant }),
+        .map(|e| {
+            let (instruction, input) = match &e.system {
+                Some(system) => (system, &*e.user),
+                None => (&e.user, ""),
+            };
+            json!({ "instruction": instruction, "input": input, "output": e.assistant })
         })
         .collect();
     format!("{:#}\n", serde_json::Value::Array(list))

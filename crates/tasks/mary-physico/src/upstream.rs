@@ -52,11 +52,7 @@ pub struct ArcTask {
 }
 
 fn damaged(path: &Path, message: impl Into<String>) -> TaskError {
-    DataError::Damaged {
-        path: path.to_owned(),
-        message: message.into(),
-    }
-    .into()
+    DataError::damaged(path, message).into()
 }
 
 fn text_of(path: &Path) -> Result<String, TaskError> {
@@ -72,14 +68,9 @@ fn stem(path: &Path) -> String {
 /// Files of a folder with these endings, in order, numbers in their names by value.
 fn files(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
     let entries = std::fs::read_dir(folder).map_err(|e| damaged(folder, e.to_string()))?;
-    let mut found: Vec<PathBuf> = entries
-        .filter_map(|e| Some(e.ok()?.path()))
-        .filter(|p| {
-            p.extension()
-                .and_then(|e| e.to_str())
-                .is_some_and(|e| endings.contains(&e))
-        })
-        .collect();
+    let ends = |p: &PathBuf| Some(endings.contains(&p.extension()?.to_str()?));
+    let paths = entries.filter_map(|e| Some(e.ok()?.path()));
+    let mut found: Vec<PathBuf> = paths.filter(|p| ends(p) == Some(true)).collect();
     found.sort_by_key(|p| {
         let name = stem(p);
         let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -94,18 +85,15 @@ fn correct(label: &Value, choices: &[String]) -> Result<Option<usize>, String> {
     match label {
         Value::Null => Ok(None),
         Value::String(text) if text.is_empty() => Ok(None),
-        Value::String(text) => choices
-            .iter()
-            .position(|c| c.eq_ignore_ascii_case(text))
-            .map(Some)
-            .ok_or_else(|| format!("expected the label `{text}` among the choices {choices:?}")),
-        Value::Number(n) => match n.as_i64() {
-            Some(i) if i < 0 => Ok(None),
-            Some(i) if (i as usize) < choices.len() => Ok(Some(i as usize)),
-            _ => Err(format!(
-                "expected an index below {}, found {n}",
-                choices.len()
-            )),
+        Value::String(text) => {
+            let at = choices.iter().position(|c| c.eq_ignore_ascii_case(text));
+            let fault = || format!("expected the label `{text}` among the choices {choices:?}");
+            at.map(Some).ok_or_else(fault)
+        }
+        Value::Number(n) => match (n.as_i64(), choices.len()) {
+            (Some(i), _) if i < 0 => Ok(None),
+            (Some(i), all) if (i as usize) < all => Ok(Some(i as usize)),
+            (_, all) => Err(format!("expected an index below {all}, found {n}")),
         },
         other => Err(format!("expected a label or its index, found {other}")),
     }
@@ -114,11 +102,9 @@ fn correct(label: &Value, choices: &[String]) -> Result<Option<usize>, String> {
 /// One instance of the hub's form; `None` where its label is withheld.
 fn hub_instance(text: &str, id: String) -> Result<Option<Instance>, String> {
     let record: HubRecord = serde_json::from_str(text).map_err(|e| e.to_string())?;
-    if record.choices.len() != 4 {
-        return Err(format!(
-            "expected four choices, found {}",
-            record.choices.len()
-        ));
+    let choices = record.choices.len();
+    if choices != 4 {
+        return Err(format!("expected four choices, found {choices}"));
     }
     let inputs = [record.input_1, record.input_2, record.input_3];
     let outputs = [record.output_1, record.output_2, record.output_3];
@@ -181,29 +167,21 @@ pub fn published(data: &dyn DataSource, level: Level) -> Result<Vec<Instance>, T
 fn hub_file(path: &Path, level: Level, found: &mut Vec<Instance>) -> Result<usize, TaskError> {
     let text = text_of(path)?;
     let stem = stem(path);
-    let records: Vec<(usize, String)> = if text.trim_start().starts_with('[') {
-        let list: Vec<Value> =
-            serde_json::from_str(&text).map_err(|e| damaged(path, e.to_string()))?;
-        list.iter()
-            .enumerate()
-            .map(|(i, v)| (i, v.to_string()))
+    let records: Vec<String> = if text.trim_start().starts_with('[') {
+        let list: Result<Vec<Value>, _> = serde_json::from_str(&text);
+        list.map_err(|e| damaged(path, e.to_string()))?
+            .iter()
+            .map(Value::to_string)
             .collect()
     } else {
-        let lines = text.lines().enumerate();
-        lines
-            .filter(|(_, l)| !l.trim().is_empty())
-            .map(|(i, l)| (i, l.to_owned()))
-            .collect()
+        text.lines().map(str::to_owned).collect()
     };
     let mut withheld = 0;
-    for (index, record) in records {
+    let records = records.into_iter().enumerate();
+    for (index, record) in records.filter(|(_, record)| !record.trim().is_empty()) {
         let id = format!("{stem}-{:03}", index + 1);
-        let read = hub_instance(&record, id).map_err(|message| TaskError::Record {
-            file: path.display().to_string(),
-            line: index + 1,
-            message,
-        })?;
-        match read {
+        let read = hub_instance(&record, id);
+        match read.map_err(|message| TaskError::record(path, index + 1, message))? {
             Some(mut instance) => {
                 if level == Level::Associative {
                     instance.split = Split::Associative;
@@ -233,10 +211,8 @@ fn supplement_file(path: &Path) -> Result<Instance, TaskError> {
         .map_err(|e| damaged(path, e))?
         .ok_or_else(|| damaged(path, "expected a label in `gt`, found none"))?;
     let pairs = pairs.iter().cloned();
-    let pairs = pairs
-        .map(|[input, output]| Pair { input, output })
-        .collect();
-    Ok(loaded(stem(path), pairs, file.choices, correct))
+    let pairs = pairs.map(|[input, output]| Pair { input, output });
+    Ok(loaded(stem(path), pairs.collect(), file.choices, correct))
 }
 
 pub fn arc_task(path: &Path) -> Result<ArcTask, TaskError> {
@@ -255,13 +231,11 @@ fn spoken(label: &str) -> String {
         if new_word {
             out.push(' ');
         }
-        out.extend(
-            if c.is_ascii_digit() || before.is_some_and(|b| b.is_ascii_digit()) {
-                vec![c]
-            } else {
-                c.to_lowercase().collect()
-            },
-        );
+        if c.is_ascii_digit() || before.is_some_and(|b| b.is_ascii_digit()) {
+            out.push(c)
+        } else {
+            out.extend(c.to_lowercase())
+        }
         before = Some(c);
     }
     out
@@ -308,10 +282,8 @@ fn with_options(
 pub fn concept_arc(data: &dyn DataSource, seed: u64) -> Result<Vec<Instance>, TaskError> {
     let corpus = data.folder(CONCEPT_ARC)?.join("corpus");
     let entries = std::fs::read_dir(&corpus).map_err(|e| damaged(&corpus, e.to_string()))?;
-    let mut folders: Vec<PathBuf> = entries
-        .filter_map(|e| Some(e.ok()?.path()))
-        .filter(|p| p.is_dir())
-        .collect();
+    let paths = entries.filter_map(|e| Some(e.ok()?.path()));
+    let mut folders: Vec<PathBuf> = paths.filter(|p| p.is_dir()).collect();
     folders.sort();
     let mut tasks = Vec::new();
     for folder in folders {
@@ -334,28 +306,22 @@ pub fn arc(data: &dyn DataSource, labels: &str, seed: u64) -> Result<Vec<Instanc
         if line.is_empty() || (index == 0 && line.eq_ignore_ascii_case("task,concept")) {
             continue;
         }
-        let (task, concept) = line.split_once(',').ok_or_else(|| TaskError::Record {
-            file: labels.to_owned(),
-            line: index + 1,
-            message: format!("expected `task,concept`, found `{line}`"),
-        })?;
-        wanted.insert(
-            task.trim().trim_end_matches(".json").to_owned(),
-            (index + 1, concept.trim().trim_matches('"').to_owned()),
-        );
+        let expected = || format!("expected `task,concept`, found `{line}`");
+        let fault = || TaskError::record(labels, index + 1, expected());
+        let (task, concept) = line.split_once(',').ok_or_else(fault)?;
+        let task = task.trim().trim_end_matches(".json").to_owned();
+        let concept = concept.trim().trim_matches('"').to_owned();
+        wanted.insert(task, (index + 1, concept));
     }
     let mut tasks = Vec::new();
     for (task, (line, concept)) in wanted {
         let places = ["data/training", "data/evaluation", "."];
-        let path = places
-            .iter()
+        let mut paths = places
             .map(|p| folder.join(p).join(format!("{task}.json")))
-            .find(|p| p.is_file())
-            .ok_or_else(|| TaskError::Record {
-                file: labels.to_owned(),
-                line,
-                message: format!("no ARC task `{task}` in {}", folder.display()),
-            })?;
+            .into_iter();
+        let missing = || format!("no ARC task `{task}` in {}", folder.display());
+        let fault = || TaskError::record(labels, line, missing());
+        let path = paths.find(|p| p.is_file()).ok_or_else(fault)?;
         tasks.push((task, concept, arc_task(&path)?));
     }
     with_options(tasks, seed, ARC)
@@ -366,10 +332,8 @@ pub fn arc_tasks(data: &dyn DataSource) -> Result<Vec<(String, ArcTask)>, TaskEr
     let folder = data.folder(ARC)?;
     let mut paths = files(&folder.join("data/training"), &["json"])?;
     paths.extend(files(&folder.join("data/evaluation"), &["json"])?);
-    paths
-        .into_iter()
-        .map(|path| Ok((stem(&path), arc_task(&path)?)))
-        .collect()
+    let named = |path: PathBuf| Ok((stem(&path), arc_task(&path)?));
+    paths.into_iter().map(named).collect()
 }
 
 #[cfg(test)]

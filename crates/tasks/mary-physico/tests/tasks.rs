@@ -301,12 +301,7 @@ fn a_description_is_masked_before_it_is_guessed_and_a_judge_may_read_it() {
 fn sample(item: &Item, trial: u32, reply: Reply) -> Sample {
     let core = task("physico/core-text");
     Sample {
-        id: SampleId {
-            model: "m".into(),
-            task: "physico/core-text".into(),
-            item: item.id.clone(),
-            trial,
-        },
+        id: SampleId::new("m", "physico/core-text", item.id.clone(), trial),
         judgement: core.judge(&settings(&[]), item, &[reply]),
         item: item.clone(),
         exchanges: vec![],

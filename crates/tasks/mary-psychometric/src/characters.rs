@@ -12,13 +12,13 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, ForPeople, Generate, Item, Items, Judgement, Needs, Prompt, PromptForm, Reply,
-    Request, Response, Sampling, Target, Task, TaskCard, TaskError, TaskSettings,
+    Ask, DataSource, ForPeople, Item, Items, Judgement, Needs, PromptForm, Reply, Request,
+    Response, Sampling, Target, Task, TaskCard, TaskError, TaskSettings,
 };
 use mary_generators::{Stream, below, shuffle, stream};
 
-use crate::cards::{card, conventions};
-use crate::choice::{self, By, failed};
+use crate::cards::{card, stated};
+use crate::choice::{self, By};
 use crate::settings::no_shots;
 use crate::tables;
 
@@ -183,21 +183,19 @@ fn problem(kind: CharacterTask, rng: &mut Stream, word: &[char]) -> Option<Probl
     wrong.retain(|w| *w != answer);
     shuffle(rng, &mut wrong);
     wrong.truncate(3);
-    (wrong.len() == 3).then_some(Problem {
+    let found = Problem {
         question,
         answer,
         wrong,
-    })
+    };
+    (found.wrong.len() == 3).then_some(found)
 }
 
 /// Everyday words of one part, five to nine letters.
 fn words() -> Vec<Vec<char>> {
-    let mut all: Vec<Vec<char>> = mary_generators::small_world::categories()
-        .flat_map(|c| c.members.iter())
-        .filter(|w| w.bytes().all(|b| b.is_ascii_lowercase()))
-        .map(|w| w.chars().collect())
-        .filter(|w: &Vec<char>| (5..=9).contains(&w.len()))
-        .collect();
+    let fits = |w: &&&str| (5..=9).contains(&w.len()) && w.bytes().all(|b| b.is_ascii_lowercase());
+    let words = mary_generators::small_world::categories().flat_map(|c| c.members.iter());
+    let mut all: Vec<Vec<char>> = words.filter(fits).map(|w| w.chars().collect()).collect();
     all.sort();
     all.dedup();
     all
@@ -245,12 +243,9 @@ fn fresh(
         }
     }
     if made.len() < n + EXAMPLES {
+        let (id, kind, made, of) = (&CARD.id, kind.name(), made.len(), n + EXAMPLES);
         return Err(TaskError::Generator(format!(
-            "{}: {} made {} of {} problems",
-            CARD.id,
-            kind.name(),
-            made.len(),
-            n + EXAMPLES
+            "{id}: {kind} made {made} of {of} problems"
         )));
     }
     let asked = made.split_off(EXAMPLES);
@@ -321,21 +316,11 @@ fn item(
     options.insert(place.min(options.len()), problem.answer.clone());
     let (ask, target) = if setup.scored {
         let ask = choice::score_answers(form, question, options.iter().map(|o| format!("\"{o}\"")));
-        let target = Target::Choice {
-            question: problem.question.clone(),
-            correct: place,
-            options,
-        };
+        let target = Target::one_of(problem.question.clone(), options, place);
         (ask, target)
     } else {
-        let ask = Ask::subject(Request::Generate(Generate {
-            prompt: Prompt::single(form, question),
-            sampling: Sampling {
-                stop: vec!["\n".into()],
-                ..Sampling::greedy(48)
-            },
-        }));
-        (ask, Target::Text(problem.answer.clone()))
+        let ask = Request::words(form, question, Sampling::greedy(48).until("\n"));
+        (Ask::subject(ask), Target::Text(problem.answer.clone()))
     };
     Item::new(id, target, vec![ask])
         .in_stratum(kind.name())
@@ -353,12 +338,7 @@ impl Task for Characters {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        let scored = CharacterSettings::read(settings).is_ok_and(|s| s.scored);
-        Needs {
-            score: scored,
-            generate: !scored,
-            ..Needs::default()
-        }
+        Needs::answers(CharacterSettings::read(settings).is_ok_and(|s| s.scored))
     }
 
     fn family_tag(&self, _: &TaskSettings) -> Option<&'static str> {
@@ -395,30 +375,25 @@ impl Task for Characters {
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let [reply] = answers else {
-            return failed("expected one answer");
+            return Judgement::fault("expected one answer");
         };
-        match (&reply.answer, &item.target) {
-            (
-                Response::Scored(scored),
-                Target::Choice {
-                    options, correct, ..
-                },
-            ) => choice::judge(options, *correct, scored, By::Sum),
-            (Response::Generated(words), Target::Text(answer)) => {
-                choice::judge_words(words, |text| {
-                    let said = quoted(text)?;
-                    Some((said.to_owned(), said == answer))
-                })
+        let right = |answer: &str, text: &str| {
+            let said = quoted(text)?;
+            Some((said.to_owned(), said == answer))
+        };
+        match (&reply.answer, item.target.choice(), &item.target) {
+            (Response::Scored(scored), Some((options, correct)), _) => {
+                choice::judge(options, correct, scored, By::Sum)
             }
-            _ => failed("expected scores of four answers, or one answer in words"),
+            (Response::Generated(words), _, Target::Text(answer)) => {
+                choice::judge_words(words, |text| right(answer, text))
+            }
+            _ => Judgement::fault("expected scores of four answers, or one answer in words"),
         }
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(_) = CharacterSettings::read(settings) else {
-            return BTreeMap::new();
-        };
-        conventions(&CARD, settings, &[])
+        stated(CharacterSettings::read(settings), &CARD, settings)
     }
 }
 

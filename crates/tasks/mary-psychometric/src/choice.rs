@@ -2,11 +2,9 @@
 //! side.
 
 use mary_contract::{
-    Ask, ErrorKind, FLOOR, Finish, Generated, Judgement, OVER_FLOOR, Prompt, PromptForm, Request,
+    Ask, ErrorKind, FLOOR, Generated, Judgement, OVER_FLOOR, Outcome, Prompt, PromptForm, Request,
     Score, Scored, Start, UnscoredReason,
 };
-use mary_generators::best;
-use serde_json::json;
 
 /// Which of the two sums makes the verdict; the other stands beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,55 +18,31 @@ pub(crate) const SUM: &str = "sum_logprob";
 pub(crate) const MEAN: &str = "mean_logprob";
 
 pub(crate) fn judge(options: &[String], correct: usize, scored: &Scored, by: By) -> Judgement {
-    if scored.continuations.len() != options.len() {
-        return failed(&format!(
-            "expected {} scores, one for each candidate, found {}",
-            options.len(),
-            scored.continuations.len()
-        ));
-    }
-    let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
-    let (Some(by_sum), Some(by_mean)) = (best(&sums, correct), best_mean(scored, correct)) else {
+    let judgement = Judgement::most_probable(options, correct, scored);
+    let Outcome::Scored(by_sum) = judgement.outcome else {
+        return judgement;
+    };
+    let Some((said, by_mean)) = scored.best_mean(correct) else {
         return not_finite("a candidate's log-probability is not a number");
     };
-    let (said, score) = match by {
-        By::Sum => by_sum,
-        By::Mean => by_mean,
-    };
-    let mut judgement = Judgement::scored(score)
-        .measured(SUM, by_sum.1)
-        .measured(MEAN, by_mean.1);
-    // A model that knows nothing finds the candidate with the fewest tokens the most probable. Means
-    // per token have no such leaning.
-    let lengths = scored.continuations.iter().map(|c| c.logprobs.len() as f64);
-    let lengths: Vec<f64> = lengths.map(|n| -n).collect();
-    if let (By::Sum, Some((_, floor))) = (by, best(&lengths, correct)) {
-        judgement = judgement
+    let judgement = judgement.measured(SUM, by_sum).measured(MEAN, by_mean);
+    match (by, scored.floor(correct)) {
+        (By::Sum, Some(floor)) => judgement
             .measured(FLOOR, floor)
-            .measured(OVER_FLOOR, score - floor);
+            .measured(OVER_FLOOR, by_sum - floor),
+        (By::Sum, None) => judgement,
+        // Means per token do not lean to the candidate with the fewest tokens.
+        (By::Mean, _) => Judgement {
+            outcome: Outcome::Scored(by_mean),
+            parsed: options.get(said).cloned(),
+            ..judgement
+        },
     }
-    if let Some(option) = options.get(said) {
-        judgement = judgement.read_as(option.clone());
-    }
-    judgement.notes = json!({ "logprob": sums });
-    judgement
-}
-
-/// The best candidate by its mean log-probability per token.
-pub(crate) fn best_mean(scored: &Scored, correct: usize) -> Option<(usize, f64)> {
-    let of = scored.continuations.iter();
-    let means: Vec<f64> = of.map(|c| c.mean().unwrap_or(f64::NAN)).collect();
-    best(&means, correct)
 }
 
 /// Asks how probable each of these is after a prompt.
 pub(crate) fn score(prefix: Prompt, continuations: Vec<String>) -> Request {
-    Request::Score(Score {
-        prefix,
-        continuations,
-        start: Start::Model,
-        details: Default::default(),
-    })
+    Request::Score(Score::new(prefix, continuations, Start::Model))
 }
 
 /// The same of answers, which follow plain text after a blank and a chat without one.
@@ -92,12 +66,11 @@ pub(crate) fn judge_words(
     read: impl FnOnce(&str) -> Option<(String, bool)>,
 ) -> Judgement {
     let unread = |reason| Judgement::unscored(reason).measured("accuracy", 0.0);
-    match (&answer.finish, read(&answer.text)) {
-        (Finish::Refusal, _) => unread(UnscoredReason::Refused),
-        (Finish::ContentFilter, _) => unread(UnscoredReason::Filtered),
-        (_, None) => unread(UnscoredReason::Unparsed),
-        (_, Some((said, right))) => {
-            let score = f64::from(u8::from(right));
+    match (answer.withheld(), read(&answer.text)) {
+        (Some(reason), _) => unread(reason),
+        (None, None) => unread(UnscoredReason::Unparsed),
+        (None, Some((said, right))) => {
+            let score = f64::from(right);
             Judgement::scored(score)
                 .read_as(said)
                 .measured("accuracy", score)
@@ -107,21 +80,4 @@ pub(crate) fn judge_words(
 
 pub(crate) fn not_finite(message: &str) -> Judgement {
     Judgement::failed(ErrorKind::NotFinite, message)
-}
-
-pub(crate) fn failed(message: &str) -> Judgement {
-    Judgement::failed(ErrorKind::Internal, message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ties_are_shared_and_nan_is_refused() {
-        assert_eq!(best(&[-1.0, -2.0], 0), Some((0, 1.0)));
-        assert_eq!(best(&[-1.0, -2.0], 1), Some((0, 0.0)));
-        assert_eq!(best(&[-1.0, -1.0, -3.0], 1), Some((0, 0.5)));
-        assert_eq!(best(&[-1.0, f64::NAN], 0), None);
-    }
 }

@@ -64,8 +64,7 @@ impl Family for Psychometric {
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
         let mut all = exhibits::exhibits(runs);
         let grammar = grammar::exhibits(runs);
-        all.tables.extend(grammar.tables);
-        all.figures.extend(grammar.figures);
+        all.append(grammar);
         all
     }
 

@@ -1,8 +1,7 @@
 //! Pooled vectors on their way into a statistic: one table of vectors for each layer.
 
 use mary_contract::{
-    Ask, Layers, Observe, Observed, Pool, PooledVectors, Reply, Request, TaskCard, TaskError,
-    TaskSettings,
+    Ask, Layers, Observed, Pool, PooledVectors, Reply, Request, TaskCard, TaskError, TaskSettings,
 };
 
 use crate::settings::no_shots;
@@ -27,13 +26,7 @@ pub(crate) fn pooling(
 }
 
 pub(crate) fn look(text: &str, pooling: Pool, layers: Layers) -> Ask {
-    Ask::subject(Request::Observe(Observe {
-        picture: None,
-        text: text.to_owned(),
-        pools: vec![pooling],
-        layers,
-        with_scores: false,
-    }))
+    Ask::subject(Request::vectors(text, pooling, layers))
 }
 
 /// One layer: a vector for each text asked, in order; `None` where the model does not know the text.
@@ -61,9 +54,8 @@ pub(crate) fn layers(replies: &[Reply]) -> Result<Vec<Layer>, String> {
         };
         let vectors: Vec<Option<Vec<f64>>> = observed.iter().map(vector).collect();
         if vectors.iter().flatten().flatten().any(|x| !x.is_finite()) {
-            return Err(format!(
-                "layer {number} holds a value that is not a finite number"
-            ));
+            let what = "a value that is not a finite number";
+            return Err(format!("layer {number} holds {what}"));
         }
         out.push(Layer { number, vectors });
     }

@@ -1,7 +1,7 @@
 //! The paper's printed results, as reference rows. The data file cites the tables.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 
@@ -46,10 +46,10 @@ pub struct PublishedCategory {
 }
 
 pub fn published() -> &'static Published {
-    static PUBLISHED: OnceLock<Published> = OnceLock::new();
     // The file is part of the program and read by a test: it cannot fail here.
-    PUBLISHED
-        .get_or_init(|| serde_json::from_str(include_str!("published.json")).unwrap_or_default())
+    static PUBLISHED: LazyLock<Published> =
+        LazyLock::new(|| serde_json::from_str(include_str!("published.json")).unwrap_or_default());
+    &PUBLISHED
 }
 
 #[cfg(test)]

@@ -11,10 +11,7 @@ pub(crate) fn open(path: &Path, what: &str) -> Result<csv::Reader<Separated<File
     let text = open_plain(path).and_then(|file| Separated::fields(file, None, true));
     let text = text.map_err(|e| match TextFault::of(&e) {
         Some(fault) => record(path, fault.line, fault.message.clone()),
-        None => TaskError::Data(DataError::Damaged {
-            path: path.to_owned(),
-            message: format!("expected {what}: {e}"),
-        }),
+        None => TaskError::Data(DataError::damaged(path, format!("expected {what}: {e}"))),
     })?;
     Ok(csv::ReaderBuilder::new()
         .delimiter(text.delimiter())
@@ -35,21 +32,13 @@ pub(crate) fn wrong(path: &Path, near: usize, error: &csv::Error) -> TaskError {
 
 /// A line of a user's file that is not what it should be.
 pub(crate) fn record(path: &Path, line: usize, message: impl Into<String>) -> TaskError {
-    TaskError::Record {
-        file: path.display().to_string(),
-        line,
-        message: message.into(),
-    }
+    TaskError::record(path, line, message)
 }
 
 /// The text of a file; `what` it is expected to be.
 pub(crate) fn text(path: &Path, what: &str) -> Result<String, TaskError> {
-    mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
-        TaskError::Data(DataError::Damaged {
-            path: path.to_owned(),
-            message: format!("expected {what}: {e}"),
-        })
-    })
+    mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA)
+        .map_err(|e| TaskError::Data(DataError::damaged(path, format!("expected {what}: {e}"))))
 }
 
 #[cfg(test)]

@@ -26,14 +26,8 @@ pub struct Stage {
 pub fn stage(model: &str, card: Option<&ModelCard>) -> Option<Stage> {
     let said = card.and_then(ModelCard::training_tokens);
     // A checkpoint of any name has its place where a table said how many tokens it had seen.
-    let place = |name: &str| {
-        CheckpointName::read(name).or_else(|| {
-            Some(CheckpointName {
-                step: said?,
-                tokens: said,
-            })
-        })
-    };
+    let by_tokens = || said.map(|step| CheckpointName { step, tokens: said });
+    let place = |name: &str| CheckpointName::read(name).or_else(by_tokens);
     let (size, named) = match model.rsplit_once('@') {
         Some((size, revision)) if place(revision).is_some() => (size, place(revision)?),
         _ => {
@@ -73,11 +67,8 @@ impl Ability {
     }
 
     pub fn title(&self) -> String {
-        let task = match self
-            .task
-            .strip_prefix("psychometric/")
-            .unwrap_or(&self.task)
-        {
+        let task = self.task.strip_prefix("psychometric/");
+        let task = match task.unwrap_or(&self.task) {
             "blimp" => "BLiMP",
             "grammar" => "grammar (fresh pairs)",
             "grammar-small" => "grammar (small world)",
@@ -88,10 +79,10 @@ impl Ability {
         match &self.part {
             Part::Score => task.to_owned(),
             Part::Measure(name) => format!("{task}: {}", name.replace('_', " ")),
-            Part::Tag(tag, value) if tag == PARADIGM => {
-                format!("{task}: {}", value.replace('_', " "))
+            Part::Tag(tag, value) => {
+                let between = if tag == PARADIGM { " " } else { "/" };
+                format!("{task}: {}", value.replace('_', between))
             }
-            Part::Tag(_, value) => format!("{task}: {}", value.replace('_', "/")),
         }
     }
 
@@ -183,11 +174,8 @@ fn groups(runs: &[RunSummary]) -> Groups<'_> {
             let Some(stage) = stage(&row.model, card) else {
                 continue;
             };
-            let entries = groups
-                .entry((row.task.clone(), stage.size.clone()))
-                .or_default()
-                .entry(conditions(run, row))
-                .or_default();
+            let group = groups.entry((row.task.clone(), stage.size.clone()));
+            let entries = group.or_default().entry(conditions(run, row)).or_default();
             // The same checkpoint asked the same twice: the later run counts.
             entries.retain(|e| e.stage.step != stage.step);
             entries.push(Entry {
@@ -323,9 +311,8 @@ fn part_abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
             tagged(task, PARADIGM, entries)
         }
         "psychometric/numbers" => {
-            let names = entries
-                .iter()
-                .flat_map(|e| e.row.measures.iter().map(|m| &m.name));
+            let measures = entries.iter().flat_map(|e| &e.row.measures);
+            let names = measures.map(|m| &m.name);
             let layers: BTreeSet<&String> = names
                 .filter(|name| name.starts_with("distance.layer_"))
                 .collect();
@@ -419,12 +406,8 @@ fn label(size: &str, sizes: &BTreeSet<String>) -> String {
     fn last(text: &str) -> &str {
         text.rsplit('/').find(|p| !p.is_empty()).unwrap_or(text)
     }
-    let shared = sizes
-        .iter()
-        .filter(|other| last(other) == last(size))
-        .count()
-        > 1;
-    let name = if shared { size } else { last(size) };
+    let alike = sizes.iter().filter(|other| last(other) == last(size));
+    let name = if alike.count() > 1 { size } else { last(size) };
     name.to_owned()
 }
 
@@ -454,9 +437,8 @@ pub fn spike(points: &[(f64, f64)], place: usize) -> Option<f64> {
         return None;
     }
     let bounds = |list: &mut dyn Iterator<Item = f64>| {
-        list.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
-            (l.min(v), h.max(v))
-        })
+        let none = (f64::INFINITY, f64::NEG_INFINITY);
+        list.fold(none, |(l, h), v| (l.min(v), h.max(v)))
     };
     let (low, high) = bounds(&mut before.iter().chain(after).map(|p| p.0));
     // The range without the point itself: a spike must not hide behind its own height.

@@ -17,7 +17,7 @@ use mary_stats::logistic::logistic;
 use serde_json::json;
 
 use crate::cards::{card, conventions};
-use crate::choice::{self, failed};
+use crate::choice;
 use crate::settings::no_shots;
 use crate::tables;
 
@@ -69,8 +69,8 @@ impl Norm {
         let age = parts.next().and_then(|age| age.parse().ok());
         let more: Option<Vec<(String, String)>> = parts
             .map(|part| {
-                part.split_once('=')
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                let (name, value) = part.split_once('=')?;
+                Some((name.to_owned(), value.to_owned()))
             })
             .collect();
         match (age, more) {
@@ -99,11 +99,8 @@ pub(crate) fn norms(path: &Path, predictors: &[&str]) -> Result<Vec<Norm>, TaskE
         .map_err(|e| tables::wrong(path, 1, &e))?
         .clone();
     let column = |name: &str| head.iter().position(|h| h == name);
-    let months: Vec<(usize, f64)> = head
-        .iter()
-        .enumerate()
-        .filter_map(|(at, name)| Some((at, name.parse::<u32>().ok()?.into())))
-        .collect();
+    let month = |(at, name): (usize, &str)| Some((at, name.parse::<u32>().ok()?.into()));
+    let months: Vec<(usize, f64)> = head.iter().enumerate().filter_map(month).collect();
     let age = column("age");
     let Some(word) = column("word").or(column("definition")) else {
         return Err(tables::record(path, 1, format!("expected {wanted}")));
@@ -111,10 +108,8 @@ pub(crate) fn norms(path: &Path, predictors: &[&str]) -> Result<Vec<Norm>, TaskE
     if age.is_none() && months.len() < 3 {
         return Err(tables::record(path, 1, format!("expected {wanted}")));
     }
-    if let Some(other) = predictors
-        .iter()
-        .find(|p| **p != LENGTH && column(p).is_none())
-    {
+    let absent = |p: &&&str| **p != LENGTH && column(p).is_none();
+    if let Some(other) = predictors.iter().find(absent) {
         return Err(tables::record(
             path,
             1,
@@ -174,9 +169,8 @@ fn half(months: &[(usize, f64)], record: &csv::StringRecord) -> Result<Option<f6
 
 /// The words of the small world, which the built-in model has read and which have no ages.
 fn small_world() -> Vec<Norm> {
-    let mut words: Vec<&str> = mary_generators::small_world::categories()
-        .flat_map(|c| c.members.iter().copied())
-        .collect();
+    let categories = mary_generators::small_world::categories();
+    let mut words: Vec<&str> = categories.flat_map(|c| c.members.iter().copied()).collect();
     words.sort_unstable();
     words.dedup();
     let norm = |word: &str| Norm {
@@ -189,34 +183,29 @@ fn small_world() -> Vec<Norm> {
 
 /// What stands before a word in the sentences that have it, the word standing for itself.
 fn before<'a>(sentences: &'a [&'a str], word: &str) -> Vec<&'a str> {
-    sentences
-        .iter()
-        .filter_map(|sentence| {
-            sentence.match_indices(word).find_map(|(at, _)| {
-                let outside = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric());
-                let (head, tail) = (&sentence[..at], &sentence[at + word.len()..]);
-                let alone = outside(head.chars().next_back()) && outside(tail.chars().next());
-                let prefix = head.strip_suffix(' ')?;
-                (alone && !prefix.is_empty()).then_some(prefix)
-            })
+    let prefixes = sentences.iter().filter_map(|sentence| {
+        sentence.match_indices(word).find_map(|(at, _)| {
+            let outside = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric());
+            let (head, tail) = (&sentence[..at], &sentence[at + word.len()..]);
+            let alone = outside(head.chars().next_back()) && outside(tail.chars().next());
+            let prefix = head.strip_suffix(' ')?;
+            (alone && !prefix.is_empty()).then_some(prefix)
         })
-        .collect()
+    });
+    prefixes.collect()
 }
 
 fn items_of(norm: &Norm, prefixes: &[&str]) -> Vec<Item> {
-    prefixes
-        .iter()
-        .enumerate()
-        .map(|(number, prefix)| {
-            let prefix = Prompt::plain((*prefix).to_owned());
-            let ask = Ask::subject(choice::score(prefix, vec![format!(" {}", norm.word)]));
-            let target = Target::Data(json!({"word": norm.word, "age": norm.age}));
-            let mut item = Item::new(format!("{}-{number}", norm.word), target, vec![ask])
-                .tagged(WORD, norm.tag());
-            item.cluster = Some(norm.word.clone());
-            item
-        })
-        .collect()
+    let items = prefixes.iter().enumerate().map(|(number, prefix)| {
+        let prefix = Prompt::plain((*prefix).to_owned());
+        let ask = Ask::subject(choice::score(prefix, vec![format!(" {}", norm.word)]));
+        let target = Target::Data(json!({"word": norm.word, "age": norm.age}));
+        let mut item = Item::new(format!("{}-{number}", norm.word), target, vec![ask])
+            .tagged(WORD, norm.tag());
+        item.cluster = Some(norm.word.clone());
+        item
+    });
+    items.collect()
 }
 
 impl Task for WordAge {
@@ -243,10 +232,8 @@ impl Task for WordAge {
             "" => small_world(),
             path => {
                 let predictors = settings.param(&CARD, "predictors").split(',');
-                let predictors: Vec<&str> = predictors
-                    .map(str::trim)
-                    .filter(|p| !p.is_empty())
-                    .collect();
+                let named = predictors.map(str::trim).filter(|p| !p.is_empty());
+                let predictors: Vec<&str> = named.collect();
                 norms(Path::new(path), &predictors)?
             }
         };
@@ -284,13 +271,13 @@ impl Task for WordAge {
 
     fn judge(&self, _: &TaskSettings, _item: &Item, answers: &[Reply]) -> Judgement {
         let [reply] = answers else {
-            return failed("expected one answer for a word in its context");
+            return Judgement::fault("expected one answer for a word in its context");
         };
         let Response::Scored(scored) = &reply.answer else {
-            return failed("expected the log-probability of a word");
+            return Judgement::fault("expected the log-probability of a word");
         };
         let [word] = scored.continuations.as_slice() else {
-            return failed("expected the log-probability of one word");
+            return Judgement::fault("expected the log-probability of one word");
         };
         let bits = -word.sum() / std::f64::consts::LN_2;
         if !bits.is_finite() {

@@ -1,8 +1,8 @@
 //! From a row to what is asked and what would be right.
 
 use mary_contract::{
-    Ask, Details, Generate, Observe, Part, Prompt, PromptForm, Request, Sampling, Score, Speaker,
-    Target, TaskError, TaskSettings, Turn,
+    Ask, Details, Generate, Part, Prompt, PromptForm, Request, Sampling, Score, Speaker, Target,
+    TaskError, TaskSettings, Turn,
 };
 use minijinja::value::ValueKind;
 use serde_json::{Value, json};
@@ -42,9 +42,9 @@ impl AskSettings {
     pub fn read(plan: &Plan, settings: &TaskSettings) -> Result<Self, TaskError> {
         let given = |name: &str| settings.params.get(name).map(|text| text.trim());
         let wrong = |name: &str, text: &str, expected: &str| {
+            let id = &plan.id;
             TaskError::Setting(format!(
-                "{}: `{name}` cannot be `{text}`; expected {expected}",
-                plan.id
+                "{id}: `{name}` cannot be `{text}`; expected {expected}"
             ))
         };
         let number = |name: &str, default: f64| match given(name) {
@@ -55,24 +55,20 @@ impl AskSettings {
             },
         };
         let request = &plan.form.request;
+        let known = "none, token, byte, character, word or unconditional";
         Ok(Self {
             normalisation: match given("normalisation") {
                 None => request.normalisation,
-                Some(text) => Normalisation::named(text).ok_or_else(|| {
-                    wrong(
-                        "normalisation",
-                        text,
-                        "none, token, byte, character, word or unconditional",
-                    )
-                })?,
+                Some(text) => {
+                    Normalisation::named(text).ok_or_else(|| wrong("normalisation", text, known))?
+                }
             },
             max_tokens: match given("max_tokens") {
                 None => request.max_tokens,
-                Some(text) => text
-                    .parse()
-                    .ok()
-                    .filter(|n| *n > 0)
-                    .ok_or_else(|| wrong("max_tokens", text, "a number from 1"))?,
+                Some(text) => match text.parse() {
+                    Ok(n) if n > 0 => n,
+                    _ => return Err(wrong("max_tokens", text, "a number from 1")),
+                },
             },
             temperature: number("temperature", request.temperature)?,
             tolerance: number("tolerance", plan.form.judge.tolerance)?,
@@ -91,13 +87,7 @@ pub(crate) struct RowView<'a> {
 impl<'a> RowView<'a> {
     pub fn new(plan: &'a Plan, row: &'a Row) -> Result<Self, TaskError> {
         let mut columns = row.columns.clone();
-        let choices = match plan
-            .form
-            .request
-            .choices
-            .as_ref()
-            .map(toml::Spanned::get_ref)
-        {
+        let choices = match plan.choices() {
             None => Vec::new(),
             Some(Choices::Each(each)) => (0..each.len())
                 .map(|n| plan.text(&format!("choices[{n}]"), row, &columns))
@@ -134,11 +124,8 @@ impl<'a> RowView<'a> {
     }
 
     fn text_if(&self, name: &str) -> Result<Option<String>, TaskError> {
-        if self.plan.templates.has(name) {
-            self.text(name).map(Some)
-        } else {
-            Ok(None)
-        }
+        let has = self.plan.templates.has(name);
+        has.then(|| self.text(name)).transpose()
     }
 
     pub fn accepted(&self) -> Result<Vec<String>, TaskError> {
@@ -199,11 +186,8 @@ impl<'a> RowView<'a> {
 
     fn continuation(&self, at: usize, choice: &str) -> Result<String, TaskError> {
         if !self.plan.templates.has("continuation") {
-            let follows = if self.plan.templates.has("prompt") {
-                FOLLOWS
-            } else {
-                ""
-            };
+            let asked = self.plan.templates.has("prompt");
+            let follows = if asked { FOLLOWS } else { "" };
             return Ok(format!("{follows}{choice}"));
         }
         self.of_option("continuation", at, choice)
@@ -247,15 +231,14 @@ impl<'a> RowView<'a> {
 
     pub fn shot(&self) -> Result<String, TaskError> {
         let generate = self.plan.kind() == RequestKind::Generate;
-        let answer = if self.choices.is_empty() {
-            self.accepted()?.into_iter().next().unwrap_or_default()
-        } else {
-            let at = self.correct()?;
-            if generate {
-                letter(at)
-            } else {
-                self.choices.get(at).cloned().unwrap_or_default()
-            }
+        let answer = match (self.choices.is_empty(), generate) {
+            (true, _) => self.accepted()?.into_iter().next().unwrap_or_default(),
+            (false, true) => letter(self.correct()?),
+            (false, false) => self
+                .choices
+                .get(self.correct()?)
+                .cloned()
+                .unwrap_or_default(),
         };
         if self.plan.templates.has("shots.template") {
             let mut columns = self.columns.clone();
@@ -267,11 +250,8 @@ impl<'a> RowView<'a> {
             return Ok(self.question(at)? + &self.continuation(at, &answer)?);
         }
         let prompt = self.question(0)?;
-        let space = if prompt.ends_with(char::is_whitespace) {
-            ""
-        } else {
-            " "
-        };
+        let spaced = prompt.ends_with(char::is_whitespace);
+        let space = if spaced { "" } else { " " };
         Ok(format!("{prompt}{space}{answer}"))
     }
 
@@ -287,9 +267,8 @@ impl<'a> RowView<'a> {
             self.single(settings, shots, at)?
         };
         let pictures = (0..self.plan.form.request.pictures.len()).map(|n| {
-            let value = self
-                .plan
-                .value(&format!("pictures[{n}]"), self.row, &self.columns)?;
+            let name = format!("pictures[{n}]");
+            let value = self.plan.value(&name, self.row, &self.columns)?;
             pictures::read(&value, &self.plan.table.path).map_err(|why| self.row.wrong(why))
         });
         let pictures: Vec<Vec<Part>> = pictures.collect::<Result<_, _>>()?;
@@ -348,10 +327,8 @@ impl<'a> RowView<'a> {
                 Some("assistant") => Speaker::Assistant,
                 _ => return Err(told("has a turn without a known `role`")),
             };
-            prompt.turns.push(Turn {
-                speaker,
-                parts: vec![Part::Text(content.to_owned())],
-            });
+            let parts = vec![Part::Text(content.to_owned())];
+            prompt.turns.push(Turn { speaker, parts });
         }
         match prompt.turns.last() {
             Some(turn) if turn.speaker == Speaker::User => Ok(prompt),
@@ -368,17 +345,17 @@ impl<'a> RowView<'a> {
         let plan = self.plan;
         let form = &plan.form.request;
         Ok(match plan.kind() {
-            RequestKind::Generate => vec![Ask::subject(Request::Generate(Generate {
-                prompt: self.prompt(settings, shots, 0)?,
-                sampling: Sampling {
-                    temperature: wanted.temperature,
+            RequestKind::Generate => {
+                let sampling = Sampling {
                     top_p: form.top_p,
-                    top_k: None,
-                    max_tokens: wanted.max_tokens,
                     stop: form.stop.clone(),
-                    seed: None,
-                },
-            }))],
+                    ..Sampling::greedy(wanted.max_tokens).at(wanted.temperature)
+                };
+                let prompt = self.prompt(settings, shots, 0)?;
+                vec![Ask::subject(Request::Generate(Generate::new(
+                    prompt, sampling,
+                )))]
+            }
             RequestKind::Score => {
                 let continuations = if let Some(good) = self.text_if("good")? {
                     vec![good, self.text("bad")?]
@@ -388,9 +365,9 @@ impl<'a> RowView<'a> {
                     self.continuations()?
                 };
                 if let Some(empty) = continuations.iter().position(String::is_empty) {
+                    let n = empty + 1;
                     return Err(self.row.wrong(format!(
-                        "the scored text {} is empty, so that it has no probability",
-                        empty + 1
+                        "the scored text {n} is empty, so that it has no probability"
                     )));
                 }
                 let score = |prefix, continuations: &[String], start| {
@@ -431,15 +408,10 @@ impl<'a> RowView<'a> {
                             .row
                             .wrong(format!("text {} is empty, so that it has no vector", n + 1)));
                     }
-                    Ok(Ask::subject(Request::Observe(Observe {
-                        picture: None,
-                        text,
-                        pools: vec![plan.pool()],
-                        layers: plan.layers.clone(),
-                        with_scores: false,
-                    })))
+                    let asked = Request::vectors(text, plan.pool(), plan.layers.clone());
+                    Ok(Ask::subject(asked))
                 })
-                .collect::<Result<_, TaskError>>()?,
+                .collect::<Result<_, _>>()?,
         })
     }
 
@@ -474,21 +446,17 @@ impl<'a> RowView<'a> {
                 let accepted = self.accepted()?;
                 let text = accepted.first().map_or("", |a| a.trim());
                 if accepted.len() != 1 || number::parse(text).is_none() {
-                    return Err(self.row.wrong(format!(
-                        "`answer` is `{}`; the judge `number` expects one number",
-                        accepted.join(", ")
-                    )));
+                    let said = accepted.join(", ");
+                    let why =
+                        format!("`answer` is `{said}`; the judge `number` expects one number");
+                    return Err(self.row.wrong(why));
                 }
                 Target::Text(text.to_owned())
             }
             JudgeKind::Model => {
                 let used = plan.templates.uses("rubric");
-                let columns: Columns = self
-                    .columns
-                    .iter()
-                    .filter(|(name, _)| used.contains(name))
-                    .map(|(name, value)| (name.clone(), value.clone()))
-                    .collect();
+                let mut columns = self.columns.clone();
+                columns.retain(|name, _| used.contains(name));
                 let reference = self.accepted()?.into_iter().next();
                 // Rendered once for its errors: a column that is not there is told before anybody is
                 // asked.
@@ -496,18 +464,14 @@ impl<'a> RowView<'a> {
                 all.insert("response".into(), json!("…"));
                 all.insert("reference".into(), json!(reference));
                 plan.text("rubric", self.row, &all)?;
-                Target::Data(json!({
-                    "reference": reference,
-                    "columns": Value::Object(columns),
-                }))
+                let columns = Value::Object(columns);
+                Target::Data(json!({ "reference": reference, "columns": columns }))
             }
             JudgeKind::Correlation => {
                 let value = plan.value("with", self.row, &self.columns)?.to_string();
-                let with = number::parse(value.trim()).ok_or_else(|| {
-                    self.row.wrong(format!(
-                        "`with` is `{value}`; the judge `correlation` expects a number"
-                    ))
-                })?;
+                let why =
+                    || format!("`with` is `{value}`; the judge `correlation` expects a number");
+                let with = number::parse(value.trim()).ok_or_else(|| self.row.wrong(why()))?;
                 Target::Data(json!({ "with": with }))
             }
             JudgeKind::Greedy => Target::Text(self.text("continuation")?),

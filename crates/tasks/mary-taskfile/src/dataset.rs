@@ -49,10 +49,8 @@ pub(crate) fn plan(path: &Path) -> Result<Plan, TaskFileError> {
 
 /// The task file that says the same.
 fn source(path: &Path, row: &Columns, format: Format) -> String {
-    let there = |name: &str| {
-        row.get(name)
-            .is_some_and(|v| !v.is_null() && v.as_str() != Some(""))
-    };
+    let given = |v: &Value| !v.is_null() && v.as_str() != Some("");
+    let there = |name: &str| row.get(name).is_some_and(given);
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let quoted = |text: &str| Value::from(text).to_string();
     let mut text = format!("[data]\npath = {}\n", quoted(&file));

@@ -54,11 +54,7 @@ pub(crate) fn unreadable(file: &str, near: usize, error: &std::io::Error) -> Tas
 }
 
 pub(crate) fn wrong(file: &str, line: usize, message: impl Into<String>) -> TaskError {
-    TaskError::Record {
-        file: file.to_owned(),
-        line,
-        message: message.into(),
-    }
+    TaskError::record(file, line, message)
 }
 
 pub(crate) type Numbered = (usize, Columns);

@@ -82,16 +82,13 @@ impl ItemStream {
         let mut item = Item::new(id, seen.target()?, asks);
         let data = &plan.form.data;
         let strata = data.strata.names().iter();
-        let strata: Vec<String> = strata
-            .map(|c| plan.column(row, "strata", c))
-            .collect::<Result<_, _>>()?;
-        item.stratum = strata.join("/");
+        let strata = strata.map(|c| plan.column(row, "strata", c));
+        item.stratum = strata.collect::<Result<Vec<_>, _>>()?.join("/");
         if let Some(cluster) = &data.cluster {
             item.cluster = Some(plan.column(row, "cluster", cluster)?);
         }
         for tag in data.tags.names() {
-            item.tags
-                .insert(tag.clone(), plan.column(row, "tags", tag)?);
+            item = item.tagged(tag, plan.column(row, "tags", tag)?);
         }
         Ok(item)
     }
@@ -99,29 +96,25 @@ impl ItemStream {
     /// An id that was there before is refused with the line where it was.
     fn check_unique(&mut self, row: &Row, id: &str) -> Result<(), TaskError> {
         let before = self.ids.insert(DigestMap::digest(id), row.number as u64);
-        let before = before.map_err(|e| {
-            let place = std::env::temp_dir();
-            row.wrong(format!(
-                "a temporary file in {} cannot be read: {e}",
-                place.display()
-            ))
-        })?;
-        let Some(number) = before else {
+        let Some(number) = before.map_err(|e| {
+            let folder = std::env::temp_dir();
+            let place = folder.display();
+            row.wrong(format!("a temporary file in {place} cannot be read: {e}"))
+        })?
+        else {
             return Ok(());
         };
         // Of several files, the number counts over all of them: the file itself says which line it is.
         for earlier in self.plan.table.rows()? {
             let earlier = earlier?;
             if earlier.number as u64 == number {
-                let place = if earlier.file == row.file {
+                let (line, file) = (earlier.line, earlier.file);
+                let place = if file == row.file {
                     String::new()
                 } else {
-                    format!(" of {}", earlier.file)
+                    format!(" of {file}")
                 };
-                return Err(row.wrong(format!(
-                    "duplicate id `{id}` (first on line {}{place})",
-                    earlier.line
-                )));
+                return Err(row.wrong(format!("duplicate id `{id}` (first on line {line}{place})")));
             }
         }
         Err(row.wrong(format!("duplicate id `{id}`")))
@@ -147,11 +140,10 @@ pub(crate) fn id_of(plan: &Plan, row: &Row) -> Result<String, TaskError> {
         return Ok(row.number.to_string());
     };
     let id = plan.column(row, "id", column)?.trim().to_owned();
-    if id.is_empty() || id.chars().count() > LONGEST_ID {
-        return Err(row.wrong(format!(
-            "the id in column `{column}` has {} characters; expected 1 to {LONGEST_ID}",
-            id.chars().count()
-        )));
+    match id.chars().count() {
+        1..=LONGEST_ID => Ok(id),
+        n => Err(row.wrong(format!(
+            "the id in column `{column}` has {n} characters; expected 1 to {LONGEST_ID}"
+        ))),
     }
-    Ok(id)
 }

@@ -24,6 +24,7 @@ mod plan;
 mod rows;
 mod shots;
 mod skeleton;
+mod source;
 mod task;
 mod template;
 

@@ -17,12 +17,7 @@ pub type MaterialRows = Rows;
 impl Material {
     /// Hashes a file; its rows are not looked at. Endings that name no format of rows are plain text.
     pub fn open(path: &Path) -> Result<Self, TaskError> {
-        let damaged = |message: String| {
-            TaskError::Data(DataError::Damaged {
-                path: path.to_owned(),
-                message,
-            })
-        };
+        let damaged = |message: String| TaskError::Data(DataError::damaged(path, message));
         let cannot = |e: std::io::Error| damaged(format!("cannot be read: {e}"));
         let ending = path.extension().unwrap_or_default().to_string_lossy();
         let plain = matches!(ending.to_ascii_lowercase().as_str(), "" | "txt" | "text");
@@ -46,11 +41,7 @@ impl Material {
     }
 
     pub fn wrong(&self, line: usize, message: impl Into<String>) -> TaskError {
-        TaskError::Record {
-            file: self.0.name(),
-            line,
-            message: message.into(),
-        }
+        TaskError::record(self.0.name(), line, message)
     }
 
     pub fn rows(&self) -> Result<MaterialRows, TaskError> {

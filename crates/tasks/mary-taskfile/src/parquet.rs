@@ -30,16 +30,14 @@ impl ParquetRows {
         let reader = guarded(|| SerializedFileReader::new(file)).map_err(broken)?;
         let columns = reader.metadata().file_metadata().schema_descr();
         // The reader of rows panics on what it does not know; none of these is written by datasets.
-        if let Some(odd) = columns
-            .columns()
-            .iter()
-            .find(|c| c.physical_type() == parquet::basic::Type::INT96)
-        {
-            let message = format!(
-                "column `{}` holds times in an old form (INT96), which is not read",
-                odd.name()
-            );
-            return Err(wrong(name, 1, message));
+        let mut columns = columns.columns().iter();
+        let odd = columns.find(|c| c.physical_type() == parquet::basic::Type::INT96);
+        if let Some(odd) = odd.map(|c| c.name()) {
+            return Err(wrong(
+                name,
+                1,
+                format!("column `{odd}` holds times in an old form (INT96), which is not read"),
+            ));
         }
         let rows = guarded(|| Ok(reader.into_iter())).map_err(broken)?;
         Ok(Self {
@@ -69,11 +67,8 @@ impl ParquetRows {
 
 /// The reader of Parquet trusts its files in places; a damaged one must not take us down.
 fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    mary_platform::caught(read).unwrap_or_else(|_| {
-        Err(ParquetError::General(
-            "its parts contradict each other".into(),
-        ))
-    })
+    let damaged = || ParquetError::General("its parts contradict each other".into());
+    mary_platform::caught(read).unwrap_or_else(|_| Err(damaged()))
 }
 
 fn object(row: &Row) -> Map<String, Value> {

@@ -82,12 +82,8 @@ impl Read for Bounded {
 
 impl PartReader {
     pub(crate) fn open(part: &Part, format: Format, quotes: bool) -> Result<Self, TaskError> {
-        let damaged = |message: String| {
-            TaskError::Data(DataError::Damaged {
-                path: part.path.clone(),
-                message,
-            })
-        };
+        let damaged =
+            |message: String| TaskError::Data(DataError::damaged(part.path.clone(), message));
         let cannot = |e: std::io::Error| damaged(format!("cannot be read: {e}"));
         let file = open_plain(&part.path).map_err(cannot)?;
         if state(&file).map_err(cannot)? != part.state {
@@ -120,16 +116,16 @@ impl PartReader {
                 let delimiter = (format == Format::Tsv).then_some(b'\t');
                 let text = Separated::fields(bounded(file), delimiter, quotes)
                     .map_err(|e| unreadable(&name, 1, &e))?;
-                let mut reader = csv::ReaderBuilder::new()
-                    .delimiter(text.delimiter())
-                    .quoting(quotes)
-                    .from_reader(text);
-                let head = reader
+                let mut form = csv::ReaderBuilder::new();
+                form.delimiter(text.delimiter()).quoting(quotes);
+                let mut reader = form.from_reader(text);
+                let odd = |e: csv::Error| of_csv(&name, &e, (1, 1), (quotes, false));
+                let head: Vec<String> = reader
                     .headers()
-                    .map_err(|e| of_csv(&name, &e, (1, 1), (quotes, false)))?
+                    .map_err(odd)?
                     .iter()
                     .map(str::to_owned)
-                    .collect::<Vec<String>>();
+                    .collect();
                 if let Some(twin) = twice(&head) {
                     return Err(wrong(&name, 1, format!("two columns are called `{twin}`")));
                 }
@@ -177,14 +173,9 @@ impl PartReader {
             PartRows::Parquet(rows) => rows.next(),
             PartRows::List(rows, line) => rows.next().map(|value| {
                 *line += 1;
-                match value {
-                    Value::Object(columns) => Ok((*line, columns)),
-                    other => {
-                        let found = kind(&other);
-                        let message = format!("expected an object in the list, found {found}");
-                        Err(wrong(file, *line, message))
-                    }
-                }
+                object(value, "in the list")
+                    .map_err(|why| wrong(file, *line, why))
+                    .map(|columns| (*line, columns))
             }),
         }
     }
@@ -203,24 +194,16 @@ fn of_csv(
         csv::ErrorKind::UnequalLengths {
             expected_len, len, ..
         } => {
+            let quoted = "a field that holds the separator stands in double quotes";
             let hint = match (quotes, end > line + 1) {
                 (true, true) => {
                     format!("the row goes on to line {}: is a quote left open?", end - 1)
                 }
-                (true, false) => {
-                    "a field that holds the separator stands in double quotes".to_owned()
-                }
-                (false, _) => "a field that holds the separator stands in double quotes (with \
-                               `quotes = true` under [data])"
-                    .to_owned(),
+                (true, false) => quoted.to_owned(),
+                (false, _) => format!("{quoted} (with `quotes = true` under [data])"),
             };
-            wrong(
-                file,
-                line,
-                format!(
-                    "expected {expected_len} fields, as in the first line, found {len}\nhint: {hint}"
-                ),
-            )
+            let expected = format!("expected {expected_len} fields, as in the first line");
+            wrong(file, line, format!("{expected}, found {len}\nhint: {hint}"))
         }
         csv::ErrorKind::Io(e) => unreadable(file, line, e),
         _ => wrong(file, line, error.to_string()),
@@ -259,11 +242,8 @@ fn list(file: &File, name: &str, size: u64) -> Result<Vec<Value>, TaskError> {
         return Err(wrong(name, 1, message));
     }
     serde_json::from_reader(BufReader::with_capacity(1 << 16, file)).map_err(|error| {
-        let at = error.column();
-        let message = format!(
-            "expected a list of objects; {} at column {at}",
-            reason(&error)
-        );
+        let (why, at) = (reason(&error), error.column());
+        let message = format!("expected a list of objects; {why} at column {at}");
         wrong(name, error.line().max(1), message)
     })
 }
@@ -294,24 +274,16 @@ fn next_line(
             return Some(Ok((*line, Columns::from_iter([column]))));
         }
         let text = text.trim();
-        return Some(match serde_json::from_str(text) {
-            Ok(Value::Object(columns)) => Ok((*line, columns)),
-            Ok(other) => {
-                let message = format!(
-                    "expected an object {{\"column\": value, …}}, found {}",
-                    kind(&other)
-                );
-                Err(wrong(file, *line, message))
-            }
-            Err(error) => {
-                let message = format!(
-                    "expected one JSON object on the line; {} at column {}",
-                    reason(&error),
-                    error.column()
-                );
-                Err(wrong(file, *line, message))
-            }
-        });
+        let read = serde_json::from_str(text)
+            .map_err(|error| {
+                let (why, at) = (reason(&error), error.column());
+                format!("expected one JSON object on the line; {why} at column {at}")
+            })
+            .and_then(|value| object(value, "{\"column\": value, …}"));
+        return Some(
+            read.map_err(|why| wrong(file, *line, why))
+                .map(|columns| (*line, columns)),
+        );
     }
 }
 
@@ -341,15 +313,17 @@ fn twice(names: &[String]) -> Option<&String> {
     rest.find_map(|(at, name)| names.get(..at)?.contains(name).then_some(name))
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
+/// The columns of a row; otherwise what stands there.
+fn object(value: Value, expected: &str) -> Result<Columns, String> {
+    let found = match value {
+        Value::Object(columns) => return Ok(columns),
         Value::Null => "null",
         Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
+    };
+    Err(format!("expected an object {expected}, found {found}"))
 }
 
 /// What the parser says, without the line, which is always 1 here.

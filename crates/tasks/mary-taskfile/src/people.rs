@@ -10,12 +10,8 @@ use crate::plan::Plan;
 pub(crate) fn shown(plan: &Plan, item: &Item) -> Option<ForPeople> {
     let mut shown = ForPeople::of(item).or_else(|| prompted(item))?;
     // Options that the prompt lists by their letters stay in that order.
-    if plan
-        .templates
-        .uses("prompt")
-        .iter()
-        .any(|name| name == "lettered")
-    {
+    let used = plan.templates.uses("prompt");
+    if used.iter().any(|name| name == "lettered") {
         shown = shown.in_order();
     }
     if plan.judge() == JudgeKind::Number {
@@ -36,13 +32,8 @@ fn prompted(item: &Item) -> Option<ForPeople> {
         Request::Generate(g) => g.prompt.text(),
         Request::Score(_) | Request::Observe(_) => return None,
     };
-    Some(ForPeople {
-        instruction: String::new(),
-        examples: Vec::new(),
-        parts: vec![Part::Text(text)],
-        answer: PeopleAnswer::Text,
-        seconds: None,
-    })
+    let parts = vec![Part::Text(text)];
+    Some(ForPeople::new(parts, PeopleAnswer::Text))
 }
 
 /// `text`, `transcription`, `number`, `rating 1 to 7`, `several red | green | blue`. Other words are a
@@ -60,7 +51,7 @@ fn kind(said: &str) -> Option<PeopleAnswer> {
             (low < high).then_some(PeopleAnswer::Rating { low, high })
         }
         "several" => {
-            let options: Vec<PeopleOption> = rest
+            let options: Vec<_> = rest
                 .split('|')
                 .map(str::trim)
                 .filter(|option| !option.is_empty())

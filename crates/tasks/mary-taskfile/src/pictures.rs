@@ -64,10 +64,9 @@ fn of_file(path: &str, data: &Path) -> Result<Image, String> {
     let said = |e: std::io::Error| format!("the picture {} cannot be read: {e}", file.display());
     let about = std::fs::metadata(&file).map_err(said)?;
     if !about.is_file() || about.len() > LARGEST {
+        let (file, most) = (file.display(), LARGEST >> 20);
         return Err(format!(
-            "the picture {} is not a file of at most {} MiB",
-            file.display(),
-            LARGEST >> 20
+            "the picture {file} is not a file of at most {most} MiB"
         ));
     }
     image(mary_platform::read_plain(&file, LARGEST).map_err(said)?)

@@ -10,7 +10,8 @@ use crate::error::{TextError, text_of};
 use crate::form::{
     Choices, Form, JudgeKind, LayersForm, Placed, PoolForm, RequestKind, StartForm, Take, TwinShown,
 };
-use crate::rows::{Columns, Row, Table, format_of};
+use crate::rows::{Columns, Row, Table};
+use crate::source::FileText;
 use crate::template::{Templates, Unrendered};
 
 const PATTERN_SIZE: usize = 1 << 20;
@@ -42,7 +43,7 @@ impl Plan {
 
     /// The same of a task whose text is known; `path` is where its data is seen from.
     pub fn of_source(path: &Path, source: &str) -> Result<Self, TaskFileError> {
-        Reading { path, source }.plan()
+        FileText { path, text: source }.plan()
     }
 
     pub fn unrendered(&self, row: &Row, error: &Unrendered) -> TaskError {
@@ -52,20 +53,12 @@ impl Plan {
 
     /// A column's text, for ids, strata, clusters and tags.
     pub fn column(&self, row: &Row, key: &str, column: &str) -> Result<String, TaskError> {
-        match row.columns.get(column) {
-            Some(serde_json::Value::String(text)) => Ok(text.clone()),
-            Some(serde_json::Value::Null) => Ok(String::new()),
-            Some(other) => Ok(other.to_string()),
-            None => {
-                let have: Vec<&str> = row.columns.keys().map(String::as_str).collect();
-                let message = format!(
-                    "there is no column `{column}`, which `{key}` under [data] of {} names; there are: {}",
-                    self.path.display(),
-                    have.join(", ")
-                );
-                Err(row.wrong(message))
-            }
-        }
+        row.text(column).map_err(|have| {
+            row.wrong(format!(
+                "there is no column `{column}`, which `{key}` under [data] of {} names; {have}",
+                self.path.display(),
+            ))
+        })
     }
 
     /// Whether a row is one of ours.
@@ -98,6 +91,14 @@ impl Plan {
     ) -> Result<minijinja::Value, TaskError> {
         let value = self.templates.value(name, columns);
         value.map_err(|e| self.unrendered(row, &e))
+    }
+
+    pub fn choices(&self) -> Option<&Choices> {
+        self.form
+            .request
+            .choices
+            .as_ref()
+            .map(toml::Spanned::get_ref)
     }
 
     pub fn judge(&self) -> JudgeKind {
@@ -184,34 +185,9 @@ pub(crate) fn file_safe(name: &str) -> String {
     name.to_lowercase().replace(|c: char| !safe(c), "-")
 }
 
-struct Reading<'a> {
-    path: &'a Path,
-    source: &'a str,
-}
-
-impl Reading<'_> {
-    fn line(&self, byte: usize) -> usize {
-        let before = self.source.as_bytes().get(..byte).unwrap_or_default();
-        1 + before.iter().filter(|b| **b == b'\n').count()
-    }
-
-    fn wrong(&self, byte: usize, message: impl Into<String>) -> TaskFileError {
-        TaskFileError::Wrong {
-            path: self.path.to_owned(),
-            line: self.line(byte),
-            message: message.into(),
-        }
-    }
-
-    fn form(&self) -> Result<Form, TaskFileError> {
-        toml::from_str(self.source).map_err(|error| {
-            let at = error.span().map_or(0, |s| s.start);
-            self.wrong(at, error.message().trim_end())
-        })
-    }
-
+impl FileText<'_> {
     fn plan(self) -> Result<Plan, TaskFileError> {
-        let form = self.form()?;
+        let form: Form = self.form()?;
         let id = self.id(&form)?;
         let twin = self.twin(&form)?;
         let templates = self.templates(&form)?;
@@ -224,18 +200,14 @@ impl Reading<'_> {
             None if split.is_some() => self.table(&data.path, data.format, data.quotes, split)?,
             None => table.clone(),
         };
-        let pattern = form
-            .judge
-            .pattern
-            .as_ref()
-            .map(|p| self.pattern("pattern", p))
-            .transpose()?;
+        let pattern = form.judge.pattern.as_ref();
+        let pattern = pattern.map(|p| self.pattern("pattern", p)).transpose()?;
         let removed = form.judge.remove.iter();
         let removed = removed
             .map(|p| self.pattern("remove", p))
             .collect::<Result<_, _>>()?;
         let layers = self.layers(&form)?;
-        let content = content_hash(&["mary-taskfile 1", self.source, &table.hash, &shots.hash]);
+        let content = content_hash(&["mary-taskfile 1", self.text, &table.hash, &shots.hash]);
         let options = match form.request.choices.as_ref().map(toml::Spanned::get_ref) {
             Some(Choices::Each(each)) => Some(each.len()),
             _ => None,
@@ -271,11 +243,11 @@ impl Reading<'_> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let path = folder.join(twin.words.get_ref());
         let source = source_of(&path)?;
-        let other = Reading {
+        let other = FileText {
             path: &path,
-            source: &source,
+            text: &source,
         };
-        let words = other.form()?;
+        let words: Form = other.form()?;
         if !words.request.pictures.is_empty() || words.twin.is_some() {
             let why = format!(
                 "`{}` shows pictures; a twin in words shows none and names no twin itself",
@@ -381,40 +353,13 @@ impl Reading<'_> {
         };
         added.map_err(|(message, within)| {
             // Text in three quotes begins on the next line.
-            let written = self.source.get(at..).unwrap_or_default();
-            let below =
-                usize::from(written.starts_with("\"\"\"\n") || written.starts_with("'''\n"));
+            let written = self.text.get(at..).unwrap_or_default();
+            let quotes = ["\"\"\"\n", "'''\n"];
+            let below = usize::from(quotes.iter().any(|q| written.starts_with(q)));
             TaskFileError::Wrong {
                 path: self.path.to_owned(),
                 line: line + below + within.saturating_sub(1),
                 message: format!("the template `{name}` is broken: {message}"),
-            }
-        })
-    }
-
-    fn table(
-        &self,
-        path: &Placed,
-        format: Option<crate::rows::Format>,
-        quotes: Option<bool>,
-        split: Option<&str>,
-    ) -> Result<Table, TaskFileError> {
-        let folder = self.path.parent().unwrap_or(Path::new(""));
-        let file = folder.join(path.get_ref());
-        let format = match format {
-            Some(format) => format,
-            None => format_of(&file).map_err(|why| self.wrong(path.span().start, why))?,
-        };
-        Table::open(file.clone(), format, quotes, split).map_err(|source| {
-            TaskFileError::Unreadable {
-                path: file,
-                what: "the data",
-                source,
-                hint: format!(
-                    "\nhint: {}:{} names it, as seen from the folder of the task file",
-                    self.path.display(),
-                    self.line(path.span().start)
-                ),
             }
         })
     }

@@ -40,10 +40,20 @@ pub struct Row {
 
 impl Row {
     pub fn wrong(&self, message: impl Into<String>) -> TaskError {
-        TaskError::Record {
-            file: self.file.to_string(),
-            line: self.line,
-            message: message.into(),
+        TaskError::record(self.file.to_string(), self.line, message)
+    }
+
+    /// A column's text, or which columns there are.
+    pub fn text(&self, column: &str) -> Result<String, String> {
+        use serde_json::Value;
+        match self.columns.get(column) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(Value::Null) => Ok(String::new()),
+            Some(other) => Ok(other.to_string()),
+            None => {
+                let have: Vec<&str> = self.columns.keys().map(String::as_str).collect();
+                Err(format!("there are: {}", have.join(", ")))
+            }
         }
     }
 }
@@ -78,9 +88,8 @@ impl Table {
         let mut buffer = vec![0; 1 << 18];
         let mut parts = Vec::new();
         for path in files {
-            let named = |e: std::io::Error| {
-                std::io::Error::new(e.kind(), format!("{}: {e}", path.display()))
-            };
+            let place = path.display().to_string();
+            let named = |e: std::io::Error| std::io::Error::new(e.kind(), format!("{place}: {e}"));
             let mut file = open_plain(&path).map_err(named)?;
             let state = state(&file).map_err(named)?;
             loop {

@@ -71,11 +71,8 @@ impl Pool {
             let group = groups.entry(label).or_default();
             let place = (rank(settings.seed, &id), id);
             let enough = group.len() >= keep;
-            if enough
-                && group
-                    .last_key_value()
-                    .is_some_and(|(last, _)| *last < place)
-            {
+            let last = group.last_key_value().map(|(last, _)| last);
+            if enough && last.is_some_and(|last| *last < place) {
                 continue;
             }
             group.insert(place, seen.shot()?);

@@ -15,31 +15,21 @@ pub enum Skeleton {
 
 /// The task file and its data, a JSONL file of this name.
 pub fn skeleton(kind: Skeleton, data: &str) -> (String, &'static str) {
+    macro_rules! files {
+        ($name:literal) => {
+            (
+                include_str!(concat!("skeleton/", $name, ".toml")),
+                include_str!(concat!("skeleton/", $name, ".jsonl")),
+            )
+        };
+    }
     let (asked, rows) = match kind {
-        Skeleton::Pairs => (
-            include_str!("skeleton/pairs.toml"),
-            include_str!("skeleton/pairs.jsonl"),
-        ),
-        Skeleton::Choice => (
-            include_str!("skeleton/choice.toml"),
-            include_str!("skeleton/choice.jsonl"),
-        ),
-        Skeleton::Answer => (
-            include_str!("skeleton/answer.toml"),
-            include_str!("skeleton/answer.jsonl"),
-        ),
-        Skeleton::Number => (
-            include_str!("skeleton/number.toml"),
-            include_str!("skeleton/number.jsonl"),
-        ),
-        Skeleton::Judge => (
-            include_str!("skeleton/judge.toml"),
-            include_str!("skeleton/judge.jsonl"),
-        ),
-        Skeleton::Vectors => (
-            include_str!("skeleton/vectors.toml"),
-            include_str!("skeleton/vectors.jsonl"),
-        ),
+        Skeleton::Pairs => files!("pairs"),
+        Skeleton::Choice => files!("choice"),
+        Skeleton::Answer => files!("answer"),
+        Skeleton::Number => files!("number"),
+        Skeleton::Judge => files!("judge"),
+        Skeleton::Vectors => files!("vectors"),
     };
     // A name with a quote or a backslash must stay one string.
     let data = data.replace('\\', "\\\\").replace('"', "\\\"");

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    Ask, Changes, Citation, DataSource, ForPeople, Generate, InForce, Item, Items, Judgement,
-    Measure, Metric, Needs, Param, Prompt, Reference, Reply, Request, Sample, Sampling, Scoring,
-    Start, Task, TaskCard, TaskError, TaskSettings, Ties, Twin,
+    Ask, Changes, Citation, DataSource, FollowUp, ForPeople, InForce, Item, Items, Judgement,
+    Measure, Metric, Needs, Param, Reference, Reply, Request, Sample, Sampling, Scoring,
+    SettingDefault, Start, Task, TaskCard, TaskError, TaskSettings, Ties, Twin,
 };
 
 use crate::TaskFileError;
@@ -29,21 +29,20 @@ pub struct OwnTask {
 impl OwnTask {
     /// Reads a task file, compiles its templates and hashes its data; rows are not looked at yet.
     pub fn read(path: &Path) -> Result<Self, TaskFileError> {
-        let plan = Plan::read(path)?;
-        Ok(Self {
+        Plan::read(path).map(Self::of_plan)
+    }
+
+    fn of_plan(plan: Plan) -> Self {
+        Self {
             card: card(&plan),
             plan: Arc::new(plan),
-        })
+        }
     }
 
     /// A dataset as Inspect has them (`input`, `choices`, `target`, `id`) as a task: a letter is asked for
     /// where there are choices, and else the target is looked for in the answer.
     pub fn of_dataset(path: &Path) -> Result<Self, TaskFileError> {
-        let plan = crate::dataset::plan(path)?;
-        Ok(Self {
-            card: card(&plan),
-            plan: Arc::new(plan),
-        })
+        crate::dataset::plan(path).map(Self::of_plan)
     }
 
     pub fn path(&self) -> &Path {
@@ -61,14 +60,10 @@ fn card(plan: &Plan) -> TaskCard {
     let title = form.title.clone().unwrap_or_else(|| name.to_owned());
     let mut card = TaskCard::new(plan.id.clone(), title, form.about.clone());
     card.chance = form.judge.chance.or_else(|| chance(plan));
+    let source = form.judge.human_source.clone();
     card.human = form.judge.human.map(|value| Reference {
         value,
-        source: form
-            .judge
-            .human_source
-            .clone()
-            .unwrap_or_else(|| "the task file".into())
-            .into(),
+        source: source.map_or(Cow::Borrowed("the task file"), Cow::Owned),
     });
     card.citation = Citation {
         text: form.citation.clone().into(),
@@ -109,39 +104,22 @@ fn params(plan: &Plan) -> Vec<Param> {
             "What log-probabilities are divided by (or, unconditional, what is taken from them) before they are compared.",
         ).changing(Changes::Judging)),
         RequestKind::Generate => {
-            params.push(param(
-                "max_tokens",
-                request.max_tokens.to_string(),
-                "a number",
-                "Longest answer.",
-            ));
-            params.push(param(
-                "temperature",
-                request.temperature.to_string(),
-                "a number",
-                "0 takes the most probable token.",
-            ));
+            let (most, at) = (request.max_tokens, request.temperature);
+            let about = "0 takes the most probable token.";
+            params.push(param("max_tokens", most.to_string(), "a number", "Longest answer."));
+            params.push(param("temperature", at.to_string(), "a number", about));
         }
         RequestKind::Observe => {}
     }
     if plan.asks_for_start() {
-        params.push(param(
-            "start",
-            "harness".into(),
-            Start::VALUES,
-            "What stands before the first token: the tokenizer's own start token or else end of text (auto), or a begin-of-sequence token as in lm-evaluation-harness.",
-        ));
+        let about = "What stands before the first token: the tokenizer's own start token or else end of text (auto), or a begin-of-sequence token as in lm-evaluation-harness.";
+        params.push(param("start", "harness".into(), Start::VALUES, about));
     }
     if plan.judge() == JudgeKind::Number {
-        params.push(
-            param(
-                "tolerance",
-                plan.form.judge.tolerance.to_string(),
-                "a number",
-                "How far from the right number an answer may be.",
-            )
-            .changing(Changes::Judging),
-        );
+        let default = plan.form.judge.tolerance.to_string();
+        let about = "How far from the right number an answer may be.";
+        let tolerance = param("tolerance", default, "a number", about);
+        params.push(tolerance.changing(Changes::Judging));
     }
     params
 }
@@ -167,11 +145,7 @@ impl Task for OwnTask {
         Ok(Box::new(ItemStream::new(Arc::clone(&self.plan), settings)?))
     }
 
-    fn default_for(
-        &self,
-        settings: &TaskSettings,
-        _builtin: bool,
-    ) -> Option<(&'static str, &'static str)> {
+    fn default_for(&self, settings: &TaskSettings, _builtin: bool) -> SettingDefault {
         let open = self.plan.asks_for_start() && !settings.params.contains_key("start");
         open.then_some(("start", "auto"))
     }
@@ -180,23 +154,14 @@ impl Task for OwnTask {
         people::shown(&self.plan, item)
     }
 
-    fn follow_up(
-        &self,
-        settings: &TaskSettings,
-        item: &Item,
-        answers: &[Reply],
-    ) -> Result<Vec<Ask>, TaskError> {
+    fn follow_up(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> FollowUp {
         if self.plan.judge() != JudgeKind::Model || answers.len() != 1 {
             return Ok(Vec::new());
         }
         let question = judge::question(&self.plan, item, answers)?;
-        let asked = question.map(|text| {
-            Ask::judge(Request::Generate(Generate {
-                prompt: Prompt::single(settings.form, text),
-                sampling: Sampling::greedy(JUDGE_TOKENS),
-            }))
-        });
-        Ok(asked.into_iter().collect())
+        let sampling = Sampling::greedy(JUDGE_TOKENS);
+        let asked = question.map(|text| Request::words(settings.form, text, sampling));
+        Ok(asked.map(Ask::judge).into_iter().collect())
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
@@ -261,14 +226,9 @@ impl Task for OwnTask {
                 }
             }
             RequestKind::Generate => {
-                let limit = wanted.max_tokens;
-                say(
-                    "answer",
-                    format!(
-                        "generated, temperature {}, at most {limit} tokens",
-                        wanted.temperature
-                    ),
-                );
+                let (t, n) = (wanted.temperature, wanted.max_tokens);
+                let how = format!("generated, temperature {t}, at most {n} tokens");
+                say("answer", how);
             }
             RequestKind::Observe => {
                 say("pooling", format!("{:?}", plan.pool()).to_lowercase());
@@ -285,22 +245,13 @@ impl Task for OwnTask {
         }
         say("judge", judged(plan, &wanted));
         if let Some(twin) = &plan.twin {
-            say(
-                "twin",
-                format!("{} in words, here {}", twin.name, twin.shown.words()),
-            );
+            let how = format!("{} in words, here {}", twin.name, twin.shown.words());
+            say("twin", how);
         }
         match plan.judge() {
             JudgeKind::Correlation => {
-                say(
-                    "scale",
-                    if plan.kind() == RequestKind::Score {
-                        "logprob"
-                    } else {
-                        "cosine"
-                    }
-                    .into(),
-                );
+                let scored = plan.kind() == RequestKind::Score;
+                say("scale", if scored { "logprob" } else { "cosine" }.into());
             }
             JudgeKind::Perplexity => {
                 say("scale", "bits per byte".into());

@@ -43,16 +43,9 @@ impl Unrendered {
         }
         let mut have: Vec<&str> = columns.keys().map(String::as_str).collect();
         have.sort_unstable();
-        let several = if self.missing.len() == 1 {
-            "column"
-        } else {
-            "columns"
-        };
-        format!(
-            "there is no {several} `{}`, which {place} uses; there are: {}",
-            self.missing.join("`, `"),
-            have.join(", ")
-        )
+        let several = if self.missing.len() == 1 { "" } else { "s" };
+        let (missing, have) = (self.missing.join("`, `"), have.join(", "));
+        format!("there is no column{several} `{missing}`, which {place} uses; there are: {have}")
     }
 }
 
@@ -60,11 +53,9 @@ impl Templates {
     /// None yet.
     pub(crate) fn new() -> Result<Self, String> {
         let mut environment = Environment::new();
-        let syntax = minijinja::syntax::SyntaxConfig::builder()
-            .keep_trailing_newline(true)
-            .build()
-            .map_err(|e| e.to_string())?;
-        environment.set_syntax(syntax);
+        let mut syntax = minijinja::syntax::SyntaxConfig::builder();
+        let syntax = syntax.keep_trailing_newline(true).build();
+        environment.set_syntax(syntax.map_err(|e| e.to_string())?);
         environment.set_debug(false);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         mary_template::install(&mut environment, Bounds::PROMPT);
@@ -114,10 +105,11 @@ impl Templates {
     /// The names that a template uses and does not set itself.
     pub(crate) fn uses(&self, name: &str) -> Vec<String> {
         let template = self.environment.get_template(name);
-        let mut names: Vec<String> = template.map_or_else(
-            |_| Vec::new(),
-            |t| t.undeclared_variables(false).into_iter().collect(),
-        );
+        let mut names: Vec<String> = template
+            .map(|t| t.undeclared_variables(false))
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
         names.sort_unstable();
         names
     }
@@ -131,24 +123,17 @@ impl Templates {
 
     /// The value of a template that is one expression; the text of any other.
     pub(crate) fn value(&self, name: &str, columns: &Columns) -> Result<Value, Unrendered> {
-        let (text, captured) = self
-            .environment
-            .get_template(name)
+        let template = self.environment.get_template(name);
+        let (text, captured) = template
             .and_then(|t| mary_template::render_captured(&t, Value::from(Serde(columns)), LONGEST))
             .map_err(|e| self.unrendered(name, columns, &e))?;
-        Ok(captured
-            .state()
-            .lookup(VALUE)
-            .unwrap_or_else(|| Value::from(text)))
+        let value = captured.state().lookup(VALUE);
+        Ok(value.unwrap_or_else(|| Value::from(text)))
     }
 
     fn unrendered(&self, name: &str, columns: &Columns, error: &Error) -> Unrendered {
-        let missing = if error.kind() == ErrorKind::UndefinedError {
-            let used = self.uses(name).into_iter();
-            used.filter(|c| !columns.contains_key(c)).collect()
-        } else {
-            Vec::new()
-        };
+        let mut missing = self.uses(name);
+        missing.retain(|c| error.kind() == ErrorKind::UndefinedError && !columns.contains_key(c));
         let message = match error.kind() {
             ErrorKind::OutOfFuel if error.detail().is_none() => {
                 format!("it takes more than {} steps for one row", self.steps)
@@ -175,23 +160,18 @@ fn python_method(
     args: &[Value],
 ) -> Result<Value, Error> {
     let list = matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
+    let missing = |why: String| Error::new(ErrorKind::InvalidOperation, why);
     match (method, args) {
-        ("index", [wanted]) if list => value
-            .try_iter()?
-            .position(|member| member == *wanted)
-            .map(Value::from)
-            .ok_or_else(|| {
-                let message = format!("{wanted:?} is not in the list");
-                Error::new(ErrorKind::InvalidOperation, message)
-            }),
+        ("index", [wanted]) if list => {
+            let at = value.try_iter()?.position(|member| member == *wanted);
+            at.map(Value::from)
+                .ok_or_else(|| missing(format!("{wanted:?} is not in the list")))
+        }
         ("index", [wanted]) if value.as_str().is_some() => {
             let (text, wanted) = (value.as_str().unwrap_or_default(), wanted.as_str());
             let found = wanted.and_then(|w| text.split_once(w));
-            found
-                .map(|(before, _)| Value::from(before.chars().count()))
-                .ok_or_else(|| {
-                    Error::new(ErrorKind::InvalidOperation, "the text is not in the string")
-                })
+            let at = found.map(|(before, _)| Value::from(before.chars().count()));
+            at.ok_or_else(|| missing("the text is not in the string".into()))
         }
         _ => match mary_template::limited_method(value, method, args)? {
             Some(made) => Ok(made),

@@ -98,12 +98,7 @@ fn an_item_has_a_verdict_for_each_prediction_and_the_crossing_its_interval() {
         let attracted = if verbs[3] - verbs[2] < 4.0 { 1.0 } else { 0.0 };
         assert_eq!(judgement.measures["attracted"], attracted, "{at}");
         samples.push(Sample {
-            id: SampleId {
-                model: "m".into(),
-                task: task.card().id.to_string(),
-                item: item.id.clone(),
-                trial: 0,
-            },
+            id: SampleId::new("m", task.card().id.to_string(), item.id.clone(), 0),
             item: item.clone(),
             exchanges: Vec::new(),
             judgement,

@@ -136,19 +136,15 @@ pub fn check(model: &dyn Model) -> Vec<String> {
 }
 
 fn score_request(n: usize) -> Score {
-    Score {
-        prefix: Prompt::plain(format!("The number {n} is")),
-        continuations: vec![" even".into(), " odd".into()],
-        start: Start::Model,
-        details: Default::default(),
-    }
+    Score::new(
+        Prompt::plain(format!("The number {n} is")),
+        vec![" even".into(), " odd".into()],
+        Start::Model,
+    )
 }
 
 fn generate_request(n: usize) -> Generate {
-    Generate {
-        prompt: Prompt::plain(format!("Count: {n},")),
-        sampling: Sampling::greedy(2),
-    }
+    Generate::new(Prompt::plain(format!("Count: {n},")), Sampling::greedy(2))
 }
 
 fn observe_request(n: usize) -> Observe {
@@ -223,11 +219,12 @@ fn scores_make_sense(broken: &mut Vec<String>, serve: impl Fn(&mut dyn WorkQueue
     ];
     let requests: Vec<Score> = texts
         .iter()
-        .map(|text| Score {
-            prefix: Prompt::plain(*text),
-            continuations: vec![" and".into(), " and then".into(), "x".into()],
-            start: Start::Always,
-            details: Default::default(),
+        .map(|text| {
+            Score::new(
+                Prompt::plain(*text),
+                vec![" and".into(), " and then".into(), "x".into()],
+                Start::Always,
+            )
         })
         .collect();
     let run = |requests: Vec<Score>| {

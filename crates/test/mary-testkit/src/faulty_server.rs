@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::raw_server::Heard;
-use shapes::{housekeeping, reply, tuning};
+use shapes::{housekeeping, reply};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
@@ -150,7 +150,7 @@ pub struct Books {
     /// Bodies that came, the last few.
     pub bodies: Vec<Value>,
     pub requests: u64,
-    /// Batches and jobs of tuning that were created.
+    /// Batches that were created.
     pub batches: u32,
 }
 
@@ -381,9 +381,7 @@ async fn answer(stream: &mut TcpStream, state: &State, incoming: Heard) -> std::
             books.accounts.entry(incoming.id()).or_default().in_vain += 1;
         }
     }
-    let done = fault.is_none_or(|f| f.is_paid_in_vain() || f == Fault::WrongContentType);
-    let mut good =
-        tuning(state, &incoming, done).unwrap_or_else(|| reply(script, &incoming.path, &parsed));
+    let mut good = reply(script, &incoming.path, &parsed);
     if let (true, Some(fields)) = (script.repeats_key, good.as_object_mut()) {
         fields.insert("you_sent".into(), incoming.key().into());
     }

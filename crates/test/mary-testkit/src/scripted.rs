@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mary_contract::{
-    Capabilities, ContinuationScore, Finish, Generate, Generated, Generator, Job, LayerVector,
-    Model, ModelCard, ModelError, ModelRef, Observe, Observed, Observer, PooledVectors, Reply,
-    ReplyMeta, Score, Scored, Scorer, Usage, Vector, WorkQueue,
+    Capabilities, ContinuationScore, Generate, Generated, Generator, Job, LayerVector, Model,
+    ModelCard, ModelError, ModelRef, Observe, Observed, Observer, PooledVectors, Reply, ReplyMeta,
+    Score, Scored, Scorer, Usage, Vector, WorkQueue,
 };
 
 type Script = Box<dyn Fn(&str) -> Result<String, ModelError> + Send + Sync>;
@@ -144,11 +144,7 @@ impl Generator for Scripted {
                 completion_tokens: text.split_whitespace().count() as u64,
                 ..Usage::default()
             };
-            let answer = Generated {
-                text,
-                finish: Finish::Stop,
-                reasoning: None,
-            };
+            let answer = Generated::whole(text);
             Ok(Reply {
                 answer,
                 meta: ReplyMeta {

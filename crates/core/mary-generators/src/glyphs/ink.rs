@@ -211,11 +211,8 @@ impl Form {
         let mut near = [0u64; GRID];
         for (y, row) in near.iter_mut().enumerate() {
             let reach = y.saturating_sub(TOLERANCE)..(y + TOLERANCE + 1).min(GRID);
-            *row = wide
-                .get(reach)
-                .unwrap_or_default()
-                .iter()
-                .fold(0, |a, b| a | b);
+            let reached = wide.get(reach).unwrap_or_default();
+            *row = reached.iter().fold(0, |a, b| a | b);
         }
         Self {
             aspect: ink.aspect(),

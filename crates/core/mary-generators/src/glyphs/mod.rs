@@ -45,23 +45,19 @@ pub fn glyphs() -> &'static [Glyph] {
         let Ok(font) = FontRef::try_from_slice(FONT) else {
             return Vec::new();
         };
-        SYMBOLS
-            .chars()
-            .filter_map(|symbol| {
-                let ink = draw(&font, symbol)?;
-                let form = Form::from_ink(&ink);
-                Some(Glyph { symbol, ink, form })
-            })
-            .collect()
+        let glyphs = SYMBOLS.chars().filter_map(|symbol| {
+            let ink = draw(&font, symbol)?;
+            let form = Form::from_ink(&ink);
+            Some(Glyph { symbol, ink, form })
+        });
+        glyphs.collect()
     })
 }
 
 /// The thickness of the font's upright stroke, in dots.
 pub fn pen() -> usize {
-    glyphs()
-        .iter()
-        .find(|g| g.symbol == 'I')
-        .map_or(12, |g| g.ink.width())
+    let letter = glyphs().iter().find(|g| g.symbol == 'I');
+    letter.map_or(12, |g| g.ink.width())
 }
 
 pub fn picture(symbol: char) -> Option<&'static Ink> {
@@ -123,13 +119,11 @@ fn bezier(points: &[[f64; 2]], t: f64) -> [f64; 2] {
     }
     let mut line = points.to_vec();
     while line.len() > 1 {
-        line = line
-            .windows(2)
-            .map(|w| {
-                let (a, b) = (w[0], w[1]);
-                [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t]
-            })
-            .collect();
+        let between = line.windows(2).map(|w| {
+            let (a, b) = (w[0], w[1]);
+            [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t]
+        });
+        line = between.collect();
     }
     line.first().copied().unwrap_or_default()
 }

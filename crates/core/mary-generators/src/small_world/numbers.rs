@@ -68,10 +68,8 @@ pub(super) fn line(dice: &mut Dice) -> String {
 }
 
 fn run(from: usize, step: isize, length: usize, form: Form) -> Vec<String> {
-    (0..length)
-        .filter_map(|i| from.checked_add_signed(step * i as isize))
-        .map(|number| write(number, form))
-        .collect()
+    let numbers = (0..length).filter_map(|i| from.checked_add_signed(step * i as isize));
+    numbers.map(|number| write(number, form)).collect()
 }
 
 fn count(dice: &mut Dice, step: isize) -> String {

@@ -81,15 +81,14 @@ fn labelled(dice: &mut Dice) -> String {
 }
 
 fn some_words(dice: &mut Dice, count: usize) -> Vec<&'static str> {
-    (0..count)
-        .map(|_| match dice.between(0, 4) {
-            0 => dice.pick(&WORLD.names).name,
-            1 => dice.pick(&WORLD.beasts).one,
-            2 => dice.pick(&WORLD.foods).many,
-            3 => numbers::word(dice.between(1, 20)),
-            _ => dice.pick(&WORLD.things).one,
-        })
-        .collect()
+    let words = (0..count).map(|_| match dice.between(0, 4) {
+        0 => dice.pick(&WORLD.names).name,
+        1 => dice.pick(&WORLD.beasts).one,
+        2 => dice.pick(&WORLD.foods).many,
+        3 => numbers::word(dice.between(1, 20)),
+        _ => dice.pick(&WORLD.things).one,
+    });
+    words.collect()
 }
 
 fn copying(dice: &mut Dice) -> String {
@@ -108,11 +107,8 @@ fn letters(dice: &mut Dice) -> String {
     let length = dice.between(3, 7);
     let from = dice.between(0, alphabet.len() - 1 - step * (length + 1));
     let run = |start: usize| -> String {
-        (0..length)
-            .filter_map(|i| alphabet.get(start + i * step))
-            .map(char::to_string)
-            .collect::<Vec<_>>()
-            .join(" ")
+        let letters = (0..length).filter_map(|i| alphabet.get(start + i * step));
+        letters.map(char::to_string).collect::<Vec<_>>().join(" ")
     };
     if dice.one_in(2) {
         run(from)
@@ -130,13 +126,12 @@ fn letters(dice: &mut Dice) -> String {
 
 /// The rule a row of a matrix follows.
 fn row(rule: usize, start: usize, step: usize, width: usize) -> Vec<usize> {
-    (0..width)
-        .map(|i| match rule {
-            0 => start,
-            1 => start + i * step,
-            _ => (start + step * (width - 1)).saturating_sub(i * step),
-        })
-        .collect()
+    let numbers = (0..width).map(|i| match rule {
+        0 => start,
+        1 => start + i * step,
+        _ => (start + step * (width - 1)).saturating_sub(i * step),
+    });
+    numbers.collect()
 }
 
 fn matrix(dice: &mut Dice) -> String {
@@ -149,16 +144,14 @@ fn matrix(dice: &mut Dice) -> String {
     let mut lines = Vec::with_capacity(rows);
     for _ in 0..rows {
         let start = dice.between(0, 9 - 2 * step);
-        let cells: Vec<String> = row(rule, start, step, 3)
-            .iter()
-            .map(|n| {
-                if bracket {
-                    format!("[{n}]")
-                } else {
-                    n.to_string()
-                }
-            })
-            .collect();
+        let cell = |n: &usize| {
+            if bracket {
+                format!("[{n}]")
+            } else {
+                n.to_string()
+            }
+        };
+        let cells: Vec<String> = row(rule, start, step, 3).iter().map(cell).collect();
         lines.push(cells.join(" "));
     }
     lines.join("\n")

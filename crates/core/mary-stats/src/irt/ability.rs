@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Item;
 use super::marginal::NODES;
 use crate::StatsError;
+use crate::distributions::bisect;
 
 /// How an ability is estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,18 +49,11 @@ pub fn ability(
     estimator: Estimator,
 ) -> Result<Ability, StatsError> {
     check(items, answers)?;
-    let information = |theta: f64| {
-        answers
-            .iter()
-            .map(|a| items[a.0].information(theta))
-            .sum::<f64>()
+    let sum = |of: &dyn Fn(&Item, u8) -> f64| -> f64 {
+        answers.iter().map(|a| of(&items[a.0], a.1)).sum()
     };
-    let gradient = |theta: f64| {
-        answers
-            .iter()
-            .map(|a| items[a.0].score_function(theta, a.1))
-            .sum::<f64>()
-    };
+    let information = |theta: f64| sum(&|item, _| item.information(theta));
+    let gradient = |theta: f64| sum(&|item, score| item.score_function(theta, score));
     let found = |value: f64, information: f64| Ability {
         value,
         error: information.max(1e-12).sqrt().recip(),
@@ -72,7 +66,7 @@ pub fn ability(
             Ok(found(value, information(value) + 1.0))
         }
         Estimator::Wle => {
-            let warm = |theta: f64| answers.iter().map(|a| items[a.0].warm(theta)).sum::<f64>();
+            let warm = |theta: f64| sum(&|item, _| item.warm(theta));
             let value = root(guessed, |theta| {
                 gradient(theta) + warm(theta) / (2.0 * information(theta)).max(1e-12)
             });
@@ -156,9 +150,8 @@ fn by_kind(
 /// Mean and standard deviation of a posterior.
 pub(super) fn mean_of(weights: &[(f64, f64)]) -> Ability {
     let mean: f64 = weights.iter().map(|(theta, weight)| theta * weight).sum();
-    let squares = weights
-        .iter()
-        .map(|(t, weight)| weight * (t - mean).powi(2));
+    let of_node = |(t, weight): &(f64, f64)| weight * (t - mean).powi(2);
+    let squares = weights.iter().map(of_node);
     Ability {
         value: mean,
         error: squares.sum::<f64>().sqrt(),
@@ -180,17 +173,15 @@ pub fn posterior(
         .map(|at| {
             let away = 2.0 * at as f64 / (NODES - 1) as f64 - 1.0;
             let theta = mode.value + REACH * (effect.sqrt() * mode.error).min(1.0) * away;
-            let likely = answers
-                .iter()
-                .map(|&(item, score)| items[item].log_p(theta, score));
+            let likely = answers.iter().map(|a| items[a.0].log_p(theta, a.1));
             (theta, likely.sum::<f64>() / effect - 0.5 * theta * theta)
         })
         .collect();
-    let most = grid
-        .iter()
-        .fold(f64::NEG_INFINITY, |most, node| most.max(node.1));
-    grid.iter_mut()
-        .for_each(|node| node.1 = (node.1 - most).exp());
+    let logs = grid.iter().map(|node| node.1);
+    let most = logs.fold(f64::NEG_INFINITY, f64::max);
+    for node in &mut grid {
+        node.1 = (node.1 - most).exp();
+    }
     let total: f64 = grid.iter().map(|node| node.1).sum();
     grid.iter_mut().for_each(|node| node.1 /= total);
     Ok(grid)
@@ -219,22 +210,14 @@ fn check(items: &[Item], answers: &[(usize, u8)]) -> Result<(), StatsError> {
 /// Where a function that falls from plus to minus crosses zero. With guessing there may be several crossings: a coarse
 /// look takes the one nearest to 0.
 fn root(several: bool, f: impl Fn(f64) -> f64) -> f64 {
-    let (mut low, mut high) = (-EDGE, EDGE);
+    let mut bracket = (-EDGE, EDGE);
     if several {
         let steps = (-24..24).map(|at| (f64::from(at) * 0.5, f64::from(at + 1) * 0.5));
         let falls = steps.filter(|(a, b)| f(*a) > 0.0 && f(*b) <= 0.0);
         if let Some(nearest) = falls.min_by(|x, y| (x.0 + x.1).abs().total_cmp(&(y.0 + y.1).abs()))
         {
-            (low, high) = nearest;
+            bracket = nearest;
         }
     }
-    for _ in 0..50 {
-        let middle = 0.5 * (low + high);
-        if f(middle) > 0.0 {
-            low = middle
-        } else {
-            high = middle
-        }
-    }
-    0.5 * (low + high)
+    bisect(bracket, 50, |x| f(x) > 0.0)
 }

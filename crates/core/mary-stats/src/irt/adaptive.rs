@@ -76,11 +76,11 @@ pub fn next_items(
     selection: &Selection,
 ) -> Vec<usize> {
     let mut used = vec![false; bank.len()];
-    asked.iter().for_each(|&item| {
+    for &item in asked {
         if let Some(used) = used.get_mut(item) {
             *used = true;
         }
-    });
+    }
     let information: Vec<f64> = bank.iter().map(|item| item.information(theta)).collect();
     let mut asked = asked.to_vec();
     let mut chosen = Vec::new();
@@ -114,13 +114,11 @@ fn lagging(asked: &[usize], used: &[bool], content: &[usize], bank: usize) -> Op
         lag[kind] += (asked.len() + 1) as f64 / bank as f64;
         left[kind] |= !used.get(item).copied().unwrap_or(true);
     }
-    asked
-        .iter()
-        .filter_map(|&item| content.get(item))
-        .for_each(|&kind| lag[kind] -= 1.0);
-    (0..kinds)
-        .filter(|&kind| left[kind])
-        .max_by(|a, b| lag[*a].total_cmp(&lag[*b]).then(b.cmp(a)))
+    for &kind in asked.iter().filter_map(|&item| content.get(item)) {
+        lag[kind] -= 1.0;
+    }
+    let left = (0..kinds).filter(|&kind| left[kind]);
+    left.max_by(|a, b| lag[*a].total_cmp(&lag[*b]).then(b.cmp(a)))
 }
 
 /// Share of the highest score that is expected on a whole bank at an ability.

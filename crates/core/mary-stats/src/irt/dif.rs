@@ -1,15 +1,39 @@
 //! Differential item functioning: is an item harder for one group than for another, among subjects who are equally
 //! able? Asked before people and models are put on one scale.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Marginal, MarginalSettings, Responses, marginal, rasch};
 use crate::distributions::{chi_squared_upper, normal_quantile, z_of};
 use crate::multiple::holm;
 use crate::{LEVEL, StatsError, input};
 
+/// How items are compared between two groups.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DifTest {
+    /// By difficulties found in each group apart: [`separate`].
+    #[default]
+    Wald,
+    /// At equal scores: [`mantel_haenszel`].
+    MantelHaenszel,
+    /// By fits in which the item is one or two: [`likelihood_ratio`].
+    LikelihoodRatio,
+}
+
+impl DifTest {
+    /// What the test is called in sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Wald => "Wald",
+            Self::MantelHaenszel => "Mantel-Haenszel",
+            Self::LikelihoodRatio => "likelihood-ratio",
+        }
+    }
+}
+
 /// Size of a difference, as the Educational Testing Service names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EtsClass {
     /// Negligible: below 1 delta, or not significant.
     A,
@@ -19,8 +43,19 @@ pub enum EtsClass {
     C,
 }
 
+impl EtsClass {
+    /// The letter in tables.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+            Self::C => "C",
+        }
+    }
+}
+
 /// What one item shows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ItemDif {
     /// The item.
     pub item: usize,
@@ -36,6 +71,21 @@ pub struct ItemDif {
     pub delta: f64,
     /// Size and certainty in one letter.
     pub class: EtsClass,
+}
+
+impl ItemDif {
+    /// Before it is corrected for the number of items.
+    fn new(item: usize, log_odds: f64, error: f64, p: f64) -> Self {
+        Self {
+            item,
+            log_odds,
+            error,
+            p,
+            p_holm: 1.0,
+            delta: -2.35 * log_odds,
+            class: EtsClass::A,
+        }
+    }
 }
 
 /// Mantel and Haenszel's comparison at equal scores, the score purified: items that differ leave it, and all are
@@ -54,16 +104,28 @@ pub fn mantel_haenszel(responses: &Responses, focal: &[bool]) -> Result<Vec<Item
             "higher ones".to_owned(),
         ));
     }
-    let mut anchors = vec![true; responses.items()];
+    purified(responses.items(), |anchors| {
+        Ok(once(responses, focal, anchors))
+    })
+}
+
+/// Tests all items with the items that do not differ as anchors, until these stay the same; all are at first.
+fn purified(
+    items: usize,
+    mut test: impl FnMut(&[bool]) -> Result<Vec<ItemDif>, StatsError>,
+) -> Result<Vec<ItemDif>, StatsError> {
+    let mut anchors = vec![true; items];
     let mut found = Vec::new();
     for _ in 0..20 {
-        found = once(responses, focal, &anchors)?;
-        let mut next = vec![true; responses.items()];
-        found
-            .iter()
-            .filter(|item| item.class != EtsClass::A)
-            .for_each(|item| next[item.item] = false);
-        if next == anchors || next.iter().filter(|anchor| **anchor).count() < 2 {
+        found = test(&anchors)?;
+        correct(&mut found)?;
+        let mut next = vec![true; items];
+        let mut alike = found.len();
+        for item in found.iter().filter(|item| item.class != EtsClass::A) {
+            next[item.item] = false;
+            alike -= 1;
+        }
+        if next == anchors || alike < 2 {
             break;
         }
         anchors = next;
@@ -71,15 +133,9 @@ pub fn mantel_haenszel(responses: &Responses, focal: &[bool]) -> Result<Vec<Item
     Ok(found)
 }
 
-fn once(
-    responses: &Responses,
-    focal: &[bool],
-    anchors: &[bool],
-) -> Result<Vec<ItemDif>, StatsError> {
-    let complete = responses
-        .persons()
-        .iter()
-        .all(|row| row.len() == responses.items());
+fn once(responses: &Responses, focal: &[bool], anchors: &[bool]) -> Vec<ItemDif> {
+    let mut rows = responses.persons().iter();
+    let complete = rows.all(|row| row.len() == responses.items());
     let mut found = Vec::new();
     for item in 0..responses.items() {
         let mut tables = std::collections::BTreeMap::<u64, [f64; 4]>::new();
@@ -87,26 +143,19 @@ fn once(
             let Some(&(_, score)) = row.iter().find(|answer| answer.0 == item) else {
                 continue;
             };
-            let matching = row
-                .iter()
-                .filter(|answer| answer.0 == item || anchors[answer.0]);
-            let (right, asked) = matching.fold((0u64, 0u64), |(r, n), answer| {
-                (r + u64::from(answer.1), n + 1)
-            });
+            let matching = || row.iter().filter(|a| a.0 == item || anchors[a.0]);
+            let right: u64 = matching().map(|answer| u64::from(answer.1)).sum();
             let class = if complete {
                 right
             } else {
-                (10 * right).div_ceil(asked.max(1))
+                (10 * right).div_ceil(matching().count().max(1) as u64)
             };
             let cell = usize::from(*focal) * 2 + usize::from(score == 0);
             tables.entry(class).or_default()[cell] += 1.0;
         }
-        if let Some(result) = combine(item, tables.values()) {
-            found.push(result);
-        }
+        found.extend(combine(item, tables.values()));
     }
-    correct(&mut found)?;
-    Ok(found)
+    found
 }
 
 /// Corrects the p-values for the number of items, and classifies by them.
@@ -147,15 +196,8 @@ fn combine<'a>(item: usize, tables: impl Iterator<Item = &'a [f64; 4]>) -> Optio
     let log_odds = (r / s).ln();
     let error = (pr / (2.0 * r * r) + ps_qr / (2.0 * r * s) + qs / (2.0 * s * s)).sqrt();
     let statistic = ((observed - expected).abs() - 0.5).max(0.0).powi(2) / variance;
-    Some(ItemDif {
-        item,
-        log_odds,
-        error,
-        p: chi_squared_upper(statistic, 1.0),
-        p_holm: 1.0,
-        delta: -2.35 * log_odds,
-        class: EtsClass::A,
-    })
+    let p = chi_squared_upper(statistic, 1.0);
+    Some(ItemDif::new(item, log_odds, error, p))
 }
 
 /// A below 1 delta or not significant after correction; C from 1.5 delta where the size is also surely above 1.
@@ -204,44 +246,26 @@ pub fn separate(responses: &Responses, focal: &[bool]) -> Result<Separate, Stats
     if both.len() < 2 {
         return Err(StatsError::too_few("items by group", 2, both.len()));
     }
-    let mut anchors: Vec<bool> = vec![true; both.len()];
-    let mut items = Vec::new();
-    for turn in 0..20 {
-        let mut away: Vec<(f64, f64)> = both
-            .iter()
-            .zip(&anchors)
-            .filter(|(_, anchor)| **anchor)
-            .map(|(&(_, a, x, b, y), _)| (b - a, (x * x + y * y).max(1e-9).recip()))
+    let mut first = true;
+    let items = purified(responses.items(), |anchors| {
+        let anchored = both.iter().filter(|x| anchors[x.0]);
+        let mut away: Vec<(f64, f64)> = anchored
+            .map(|&(_, a, x, b, y)| (b - a, (x * x + y * y).max(1e-9).recip()))
             .collect();
         away.sort_by(|a, b| a.0.total_cmp(&b.0));
         let total: f64 = away.iter().map(|x| x.1).sum();
         // The median first, which items that differ move least; then the mean of those that do not.
-        let shift = match turn {
-            0 => away[away.len() / 2].0,
-            _ => away.iter().map(|x| x.0 * x.1).sum::<f64>() / total,
+        let shift = match std::mem::take(&mut first) {
+            true => away[away.len() / 2].0,
+            false => away.iter().map(|x| x.0 * x.1).sum::<f64>() / total,
         };
-        items = both
-            .iter()
-            .map(|&(item, a, x, b, y)| {
-                let (log_odds, error) = (b - a - shift, x.hypot(y));
-                ItemDif {
-                    item,
-                    log_odds,
-                    error,
-                    p: chi_squared_upper((log_odds / error).powi(2), 1.0),
-                    p_holm: 1.0,
-                    delta: -2.35 * log_odds,
-                    class: EtsClass::A,
-                }
-            })
-            .collect();
-        correct(&mut items)?;
-        let next: Vec<bool> = items.iter().map(|item| item.class == EtsClass::A).collect();
-        if next == anchors || next.iter().filter(|anchor| **anchor).count() < 2 {
-            break;
-        }
-        anchors = next;
-    }
+        let tested = both.iter().map(|&(item, a, x, b, y)| {
+            let (log_odds, error) = (b - a - shift, x.hypot(y));
+            let p = chi_squared_upper((log_odds / error).powi(2), 1.0);
+            ItemDif::new(item, log_odds, error, p)
+        });
+        Ok(tested.collect())
+    })?;
     let (correlation, spread) = without_errors(&both);
     Ok(Separate {
         items,
@@ -274,9 +298,9 @@ fn without_errors(both: &[Twice]) -> (Option<f64>, Option<f64>) {
 }
 
 /// Likelihood-ratio tests: for each item, the fit in which it is one item for both groups against the fit in which it is
-/// one of each group's own; the other items, less those found to differ before, tie the groups together, and each group
-/// has its own mean and spread. This works with answers missing by design, where a sum of scores does not. The items that
-/// differ after Holm's correction leave the anchors, the strongest first, until none does.
+/// one of each group's own; the items not found to differ tie the groups together, and each group has its own mean and
+/// spread. Takes a fit for each item, again whenever the anchors change. Works with answers missing by design, where a
+/// sum of scores does not, and with scores above 1.
 ///
 /// `log_odds` is the focal group's difficulty minus the reference's, in the units of the reference's abilities times the
 /// item's slope.
@@ -287,75 +311,43 @@ pub fn likelihood_ratio(
 ) -> Result<Vec<ItemDif>, StatsError> {
     const WHAT: &str = "likelihood-ratio test of items";
     input::same_length(WHAT, focal.len(), responses.persons().len())?;
-    let mut settings = settings.clone();
-    settings.groups = focal.iter().map(|focal| usize::from(*focal)).collect();
-    let both: Vec<usize> = (0..responses.items())
-        .filter(|&item| answered_by_both(responses, focal, item))
-        .collect();
-    let mut freed: Vec<usize> = Vec::new();
-    loop {
-        let base = freed
-            .iter()
-            .fold(responses.clone(), |r, &item| r.split(item, focal));
-        let fitted = fit(&base, &settings)?;
-        let mut found = Vec::new();
-        for &item in &both {
-            let result = match freed.iter().position(|freed| *freed == item) {
-                // Free already: put it back, and see what that loses.
-                Some(at) => {
-                    let rest = freed
-                        .iter()
-                        .enumerate()
-                        .filter(|(other, _)| *other != at)
-                        .map(|(_, item)| *item);
-                    let tied = rest.fold(responses.clone(), |r, item| r.split(item, focal));
-                    compare(
-                        item,
-                        responses.items() + at,
-                        &fit(&tied, &settings)?,
-                        &fitted,
-                    )
-                }
-                None => compare(
-                    item,
-                    base.items(),
-                    &fitted,
-                    &fit(&base.split(item, focal), &settings)?,
-                ),
-            };
-            found.push(result);
-        }
-        correct(&mut found)?;
-        let differs = |item: &&ItemDif| item.p_holm <= 1.0 - LEVEL && !freed.contains(&item.item);
-        let strongest = found
-            .iter()
-            .filter(differs)
-            .min_by(|a, b| a.p.total_cmp(&b.p));
-        match strongest {
-            Some(item) if freed.len() + 3 < both.len() => freed.push(item.item),
-            _ => return Ok(found),
-        }
-    }
+    let items = responses.items();
+    let asked = |item: &usize| answered_by_both(responses, focal, *item);
+    let both: Vec<usize> = (0..items).filter(asked).collect();
+    // With these items once for each group, the focal group's last.
+    let fit = |apart: &[usize]| {
+        let mut settings = settings.clone();
+        settings.groups = focal.iter().map(|focal| usize::from(*focal)).collect();
+        let own = apart.iter().filter_map(|&item| settings.guessing.get(item));
+        let own: Vec<f64> = own.copied().collect();
+        settings.guessing.extend(own);
+        let split = |all: Responses, item: &usize| all.split(*item, focal);
+        marginal(&apart.iter().fold(responses.clone(), split), &settings)
+    };
+    purified(items, |anchors| {
+        let freed: Vec<usize> = (0..items).filter(|&item| !anchors[item]).collect();
+        let fitted = fit(&freed)?;
+        let test = |&item: &usize| match freed.iter().position(|&free| free == item) {
+            // Free already: put it back, and see what that loses.
+            Some(at) => {
+                let rest = [&freed[..at], &freed[at + 1..]].concat();
+                Ok(compare(item, items + at, &fit(&rest)?, &fitted))
+            }
+            None => {
+                let more = [&freed[..], &[item]].concat();
+                Ok(compare(item, items + freed.len(), &fitted, &fit(&more)?))
+            }
+        };
+        both.iter().map(test).collect()
+    })
 }
 
 fn answered_by_both(responses: &Responses, focal: &[bool], item: usize) -> bool {
     let asked = |group: bool| {
-        let mut rows = responses
-            .persons()
-            .iter()
-            .zip(focal)
-            .filter(|(_, focal)| **focal == group);
-        rows.any(|(row, _)| row.iter().any(|answer| answer.0 == item))
+        let mut rows = responses.persons().iter().zip(focal);
+        rows.any(|(row, focal)| *focal == group && row.iter().any(|a| a.0 == item))
     };
     asked(false) && asked(true)
-}
-
-fn fit(responses: &Responses, settings: &MarginalSettings) -> Result<Marginal, StatsError> {
-    let mut settings = settings.clone();
-    if !settings.guessing.is_empty() {
-        settings.guessing.resize(responses.items(), 0.0);
-    }
-    marginal(responses, &settings)
 }
 
 fn compare(item: usize, own: usize, tied: &Marginal, free: &Marginal) -> ItemDif {
@@ -370,13 +362,5 @@ fn compare(item: usize, own: usize, tied: &Marginal, free: &Marginal) -> ItemDif
     } else {
         statistic.sqrt()
     };
-    ItemDif {
-        item,
-        log_odds,
-        error: log_odds.abs() / z.max(1e-3),
-        p,
-        p_holm: 1.0,
-        delta: -2.35 * log_odds,
-        class: EtsClass::A,
-    }
+    ItemDif::new(item, log_odds, log_odds.abs() / z.max(1e-3), p)
 }

@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::{Item, Responses};
+use crate::matrix::{add, dot, times};
 use crate::{StatsError, input};
 
 /// How well an item's answers follow its curve. Both are 1 on average where the model holds; above, answers are more
@@ -94,10 +95,7 @@ impl Sums {
             outfit,
             infit,
             outfit_z: z(outfit, self.square_variance / (self.n * self.n)),
-            infit_z: z(
-                infit,
-                self.residual_variance / (self.variances * self.variances),
-            ),
+            infit_z: z(infit, self.residual_variance / self.variances.powi(2)),
             item_rest: None,
         }
     }
@@ -165,29 +163,22 @@ pub fn parallel_analysis(
             let mut scores: Vec<f64> = column.iter().flatten().copied().collect();
             scores.shuffle(&mut random);
             let mut next = scores.into_iter();
-            column
-                .iter_mut()
-                .flatten()
-                .for_each(|score| *score = next.next().unwrap_or(*score));
+            for score in column.iter_mut().flatten() {
+                *score = next.next().unwrap_or(*score);
+            }
         }
         let found = largest_eigenvalues(&correlations(&shuffled), shuffled.len(), COUNT);
-        draws
-            .iter_mut()
-            .zip(found)
-            .for_each(|(draws, x)| draws.push(x));
+        for (draws, x) in draws.iter_mut().zip(found) {
+            draws.push(x);
+        }
     }
-    let shuffled: Vec<f64> = draws
-        .iter_mut()
-        .map(|draws| {
-            draws.sort_by(f64::total_cmp);
-            draws[(draws.len() * 95).div_ceil(100) - 1]
-        })
-        .collect();
-    let dimensions = eigenvalues
-        .iter()
-        .zip(&shuffled)
-        .take_while(|(own, other)| own > other)
-        .count();
+    let limit = |draws: &mut Vec<f64>| {
+        draws.sort_by(f64::total_cmp);
+        draws[(draws.len() * 95).div_ceil(100) - 1]
+    };
+    let shuffled: Vec<f64> = draws.iter_mut().map(limit).collect();
+    let pairs = eigenvalues.iter().zip(&shuffled);
+    let dimensions = pairs.take_while(|(own, other)| own > other).count();
     Ok(Dimensions {
         eigenvalues,
         shuffled,
@@ -241,30 +232,20 @@ fn largest_eigenvalues(matrix: &[f64], n: usize, count: usize) -> Vec<f64> {
     let count = count.min(n);
     let shift = 1.0 + n as f64 * 0.05;
     let mut random = ChaCha8Rng::seed_from_u64(0);
-    let mut basis: Vec<Vec<f64>> = (0..count)
-        .map(|_| {
-            (0..n)
-                .map(|_| rand::RngExt::random::<f64>(&mut random) - 0.5)
-                .collect()
-        })
-        .collect();
+    let mut number = |_| rand::RngExt::random::<f64>(&mut random) - 0.5;
+    let mut vector = |_| (0..n).map(&mut number).collect();
+    let mut basis: Vec<Vec<f64>> = (0..count).map(&mut vector).collect();
     let mut values = vec![0.0; count];
     for _ in 0..300 {
         let mut moved = 0.0f64;
         for k in 0..count {
-            let image = crate::matrix::times(matrix, &basis[k]);
-            let mut next: Vec<f64> = image
-                .iter()
-                .zip(&basis[k])
-                .map(|(a, b)| a + shift * b)
-                .collect();
+            let mut next = times(matrix, &basis[k]);
+            add(&mut next, shift, &basis[k]);
             for earlier in &basis[..k] {
-                let along: f64 = next.iter().zip(earlier).map(|(a, b)| a * b).sum();
-                next.iter_mut()
-                    .zip(earlier)
-                    .for_each(|(a, b)| *a -= along * b);
+                let along = dot(&next, earlier);
+                add(&mut next, -along, earlier);
             }
-            let norm = next.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-300);
+            let norm = dot(&next, &next).sqrt().max(1e-300);
             next.iter_mut().for_each(|x| *x /= norm);
             basis[k] = next;
             moved = moved.max((norm - shift - values[k]).abs());

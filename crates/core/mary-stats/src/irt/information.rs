@@ -3,7 +3,7 @@
 
 use super::marginal::{ItemErrors, NODES, Prior, Slopes, log_normal, log_table, node, weigh};
 use super::{Item, Responses};
-use crate::matrix::invert_spd;
+use crate::matrix::{add, invert_spd, times};
 use crate::{StatsError, input};
 
 const WHAT: &str = "standard errors of items";
@@ -20,13 +20,8 @@ impl Layout {
         let mut size = usize::from(slopes == Slopes::Common);
         let (mut slope, mut intercept) = (Vec::new(), Vec::new());
         for item in items {
-            match slopes {
-                Slopes::Common => slope.push(0),
-                Slopes::Own => {
-                    slope.push(size);
-                    size += 1;
-                }
-            }
+            slope.push(if slopes == Slopes::Own { size } else { 0 });
+            size += usize::from(slopes == Slopes::Own);
             intercept.push(size);
             size += item.intercepts.len();
         }
@@ -62,10 +57,8 @@ pub(super) fn errors(
     let mut information = vec![0.0; n * n];
     add_prior(&mut information, items, slopes, prior, &layout);
     let gradients = gather(&mut information, items, responses, &layout);
-    let inverse = invert_spd(&information, n).ok_or(StatsError::degenerate(
-        WHAT,
-        "the answers do not determine all items",
-    ))?;
+    let open = "the answers do not determine all items";
+    let inverse = invert_spd(&information, n).ok_or(StatsError::degenerate(WHAT, open))?;
     let covariance = match clusters {
         Some(clusters) => sandwich(&inverse, &gradients, clusters, n),
         None => inverse,
@@ -105,10 +98,8 @@ fn gather(
 ) -> Vec<Vec<(usize, f64)>> {
     let n = layout.size;
     let tables: Vec<_> = items.iter().map(log_table).collect();
-    let derivatives: Vec<Vec<_>> = items
-        .iter()
-        .map(|item| (0..NODES).map(|at| item.derivatives(node(at))).collect())
-        .collect();
+    let on_grid = |item: &Item| (0..NODES).map(|at| item.derivatives(node(at))).collect();
+    let derivatives: Vec<Vec<_>> = items.iter().map(on_grid).collect();
     let prior = log_normal(0.0, 1.0);
     let mut gradients = Vec::with_capacity(responses.persons().len());
     for row in responses.persons() {
@@ -120,11 +111,7 @@ fn gather(
         let places: Vec<usize> = places(row, items, layout);
         let mut mean = vec![0.0; places.len()];
         let mut scores = Vec::new();
-        for (at, &weight) in weights
-            .iter()
-            .enumerate()
-            .filter(|(_, weight)| **weight > 1e-9)
-        {
+        for (at, &weight) in weights.iter().enumerate().filter(|w| *w.1 > 1e-9) {
             let mut score = vec![0.0; places.len()];
             let mut next = usize::from(layout.slope.first() == layout.slope.get(1));
             let shared = next == 1;
@@ -144,14 +131,12 @@ fn gather(
                     }
                 }
             }
-            mean.iter_mut()
-                .zip(&score)
-                .for_each(|(mean, s)| *mean += weight * s);
+            add(&mut mean, weight, &score);
             scores.push((weight, score));
         }
         // Less the spread of the gradient over the abilities that the answers leave open.
         for (weight, score) in &mut scores {
-            score.iter_mut().zip(&mean).for_each(|(s, mean)| *s -= mean);
+            add(score, -1.0, &mean);
             for (i, a) in score.iter().enumerate() {
                 let line = places[i] * n;
                 let scaled = *weight * a;
@@ -191,7 +176,7 @@ fn sandwich(
     let factor = sums.len() as f64 / (sums.len() as f64 - 1.0).max(1.0);
     let mut covariance = vec![0.0; n * n];
     for sum in sums.values() {
-        let influence = crate::matrix::times(inverse, sum);
+        let influence = times(inverse, sum);
         for i in 0..n {
             for j in 0..n {
                 covariance[i * n + j] += factor * influence[i] * influence[j];

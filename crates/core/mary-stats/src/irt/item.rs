@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::matrix::zip_with;
+
 /// An item's parameters. A score `k` has probability proportional to `exp(k·slope·θ + d₁ + … + d_k)`: the two-parameter
 /// logistic curve for right or wrong, (generalised) partial credit above. With `guessing`, the probability of a right
 /// answer starts there instead of at zero; this is for items of two scores only.
@@ -26,14 +28,10 @@ impl Item {
         }
     }
 
-    /// Difficulty on the scale of abilities; of partial credit the mean of the [`Self::thresholds`].
+    /// Difficulty on the scale of abilities; of partial credit the mean of where each score becomes as probable
+    /// as the one below it.
     pub fn difficulty(&self) -> f64 {
         -self.intercepts.iter().sum::<f64>() / (self.slope * self.intercepts.len().max(1) as f64)
-    }
-
-    /// Where each score becomes as probable as the one below it.
-    pub fn thresholds(&self) -> Vec<f64> {
-        self.intercepts.iter().map(|d| -d / self.slope).collect()
     }
 
     /// Highest score.
@@ -64,11 +62,10 @@ impl Item {
     pub(super) fn log_p(&self, theta: f64, score: u8) -> f64 {
         let p = match self.intercepts.len() {
             1 => self.by_logit(theta)[usize::from(score > 0)].0,
-            _ => self
-                .probabilities(theta)
-                .get(usize::from(score))
-                .copied()
-                .unwrap_or(0.0),
+            _ => {
+                let p = self.probabilities(theta);
+                p.get(usize::from(score)).copied().unwrap_or(0.0)
+            }
         };
         p.max(1e-300).ln()
     }
@@ -102,55 +99,36 @@ impl Item {
     /// Fisher information about the ability.
     pub fn information(&self, theta: f64) -> f64 {
         let (first, _) = self.curve(theta);
-        let variance = self.variance(theta);
-        if variance > 0.0 {
-            first * first / variance
-        } else {
-            0.0
-        }
+        over(first * first, self.variance(theta))
     }
 
     /// First and second derivative of the expected score by ability.
     fn curve(&self, theta: f64) -> (f64, f64) {
+        let a = self.slope;
         if self.guessing > 0.0 {
             let share = self.logistic(theta);
             let rise = (1.0 - self.guessing) * share * (1.0 - share);
-            (
-                self.slope * rise,
-                self.slope * self.slope * rise * (1.0 - 2.0 * share),
-            )
+            (a * rise, a * a * rise * (1.0 - 2.0 * share))
         } else {
-            let a = self.slope;
-            (
-                a * self.variance(theta),
-                a * a * self.central_moment(theta, 3),
-            )
+            let skew = self.central_moment(theta, 3);
+            (a * self.variance(theta), a * a * skew)
         }
     }
 
     /// Derivative of the log-probability of `score` by ability.
     pub(super) fn score_function(&self, theta: f64, score: u8) -> f64 {
-        let variance = self.variance(theta);
+        let away = f64::from(score) - self.expected(theta);
         if self.guessing == 0.0 {
-            return self.slope * (f64::from(score) - self.expected(theta));
+            return self.slope * away;
         }
         let (first, _) = self.curve(theta);
-        if variance > 0.0 {
-            (f64::from(score) - self.expected(theta)) * first / variance
-        } else {
-            0.0
-        }
+        over(away * first, self.variance(theta))
     }
 
     /// What the item adds to Warm's `J`, the bias that weighted likelihood removes.
     pub(super) fn warm(&self, theta: f64) -> f64 {
         let (first, second) = self.curve(theta);
-        let variance = self.variance(theta);
-        if variance > 0.0 {
-            first * second / variance
-        } else {
-            0.0
-        }
+        over(first * second, self.variance(theta))
     }
 
     /// The curve without guessing, of an item with two scores.
@@ -180,13 +158,11 @@ impl Item {
     /// (row-major).
     pub(super) fn derivatives(&self, theta: f64) -> Vec<(Vec<f64>, Vec<f64>)> {
         if self.intercepts.len() == 1 {
-            return self
-                .by_logit(theta)
-                .map(|(_, first, bend)| {
-                    let curvature = [theta * theta, theta, theta, 1.0].map(|x| bend * x);
-                    (vec![first * theta, first], curvature.to_vec())
-                })
-                .to_vec();
+            let of_score = |(_, first, bend): (f64, f64, f64)| {
+                let curvature = [theta * theta, theta, theta, 1.0].map(|x| bend * x);
+                (vec![first * theta, first], curvature.to_vec())
+            };
+            return self.by_logit(theta).map(of_score).to_vec();
         }
         let p = self.probabilities(theta);
         let k = p.len();
@@ -211,16 +187,19 @@ impl Item {
                 square[i * k + j] -= mean[i] * mean[j];
             }
         }
-        let gradient = |score| {
-            feature(score)
-                .iter()
-                .zip(&mean)
-                .map(|(f, m)| f - m)
-                .collect()
-        };
+        let gradient = |score| zip_with(&feature(score), &mean, |f, m| f - m);
         (0..k)
             .map(|score| (gradient(score), square.clone()))
             .collect()
+    }
+}
+
+/// 0 where nothing varies.
+fn over(value: f64, variance: f64) -> f64 {
+    if variance > 0.0 {
+        value / variance
+    } else {
+        0.0
     }
 }
 

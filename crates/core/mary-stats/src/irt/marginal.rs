@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::{Item, Responses, information};
-use crate::matrix::{invert_spd, times};
+use crate::matrix::{add, invert_spd, times, zip_with};
 use crate::{StatsError, input};
 
 /// Grid of abilities: 61 nodes from -6 to 6.
@@ -141,10 +141,9 @@ pub fn marginal(
 ) -> Result<Marginal, StatsError> {
     const STEPS: usize = 3000;
     let mut state = start(responses, settings)?;
-    let groups = if settings.groups.is_empty() {
-        vec![0; responses.persons().len()]
-    } else {
-        settings.groups.clone()
+    let groups = match settings.groups.as_slice() {
+        [] => vec![0; responses.persons().len()],
+        groups => groups.to_vec(),
     };
     let fit = Fit {
         responses,
@@ -158,35 +157,22 @@ pub fn marginal(
         let (second, _) = fit.step(&first)?;
         steps += 2;
         let (x0, x1, x2) = (state.pack(), first.pack(), second.pack());
-        let moved = x2
-            .iter()
-            .zip(&x1)
-            .fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
+        let moves = zip_with(&x2, &x1, |c, b| c - b);
+        let moved = moves.iter().fold(0.0f64, |most, d| most.max(d.abs()));
         if moved < settings.tolerance {
             state = second;
             break;
         }
         if steps > STEPS {
-            return Err(StatsError::NoConvergence {
-                what: WHAT,
-                steps: STEPS,
-            });
+            return Err(StatsError::unsettled(WHAT, STEPS));
         }
-        let r: Vec<f64> = x1.iter().zip(&x0).map(|(b, a)| b - a).collect();
-        let v: Vec<f64> = x2
-            .iter()
-            .zip(&x1)
-            .zip(&r)
-            .map(|((c, b), r)| c - b - r)
-            .collect();
+        let r = zip_with(&x1, &x0, |b, a| b - a);
+        let v = zip_with(&moves, &r, |d, r| d - r);
         let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
         let ahead = (norm(&r) / norm(&v).max(1e-300)).clamp(1.0, 32.0);
-        let trial = x0
-            .iter()
-            .zip(&r)
-            .zip(&v)
-            .map(|((x, r), v)| x + 2.0 * ahead * r + ahead * ahead * v);
-        let trial = second.unpack(&trial.collect::<Vec<f64>>());
+        let straight = zip_with(&x0, &r, |x, r| x + 2.0 * ahead * r);
+        let bent = zip_with(&straight, &v, |x, v| x + ahead * ahead * v);
+        let trial = second.unpack(&bent);
         let (after, objective) = fit.step(&trial)?;
         steps += 1;
         state = if objective.is_finite() && objective >= before {
@@ -198,19 +184,15 @@ pub fn marginal(
     let (_, objective) = fit.step(&state)?;
     let penalty = penalties(&state.items, settings);
     let per_item = state.items.iter().map(|item| item.intercepts.len());
-    let slopes = if settings.slopes == Slopes::Common {
-        1
-    } else {
-        state.items.len()
+    let rows = responses.persons().iter();
+    let slopes = match settings.slopes {
+        Slopes::Common => 1,
+        Slopes::Own => state.items.len(),
     };
     Ok(Marginal {
         parameters: per_item.sum::<usize>() + slopes + 2 * (state.groups.len() - 1),
         log_likelihood: objective + penalty,
-        persons: responses
-            .persons()
-            .iter()
-            .filter(|row| !row.is_empty())
-            .count(),
+        persons: rows.filter(|row| !row.is_empty()).count(),
         items: state.items,
         groups: state.groups,
         steps,
@@ -227,13 +209,10 @@ struct State {
 
 impl State {
     fn pack(&self) -> Vec<f64> {
-        let items = self
-            .items
-            .iter()
-            .flat_map(|item| std::iter::once(item.slope.ln()).chain(item.intercepts.clone()));
-        items
-            .chain(self.groups.iter().flat_map(|(mean, sd)| [*mean, sd.ln()]))
-            .collect()
+        let of_item = |item: &Item| [[item.slope.ln()].as_slice(), &item.intercepts].concat();
+        let items = self.items.iter().flat_map(of_item);
+        let groups = self.groups.iter().flat_map(|(mean, sd)| [*mean, sd.ln()]);
+        items.chain(groups).collect()
     }
 
     fn unpack(&self, packed: &[f64]) -> Self {
@@ -263,9 +242,8 @@ fn start(responses: &Responses, settings: &MarginalSettings) -> Result<State, St
     if !settings.groups.is_empty() {
         input::same_length(WHAT, settings.groups.len(), responses.persons().len())?;
     }
-    let mut counts: Vec<Vec<f64>> = (0..n)
-        .map(|item| vec![0.0; usize::from(responses.top(item)) + 1])
-        .collect();
+    let scores = |item| usize::from(responses.top(item)) + 1;
+    let mut counts: Vec<Vec<f64>> = (0..n).map(|item| vec![0.0; scores(item)]).collect();
     for &(item, score) in responses.persons().iter().flatten() {
         counts[item][usize::from(score)] += 1.0;
     }
@@ -311,10 +289,8 @@ fn penalty(item: &Item, settings: &MarginalSettings) -> f64 {
         Slopes::Own => 0.5 * (item.slope.ln() / prior.log_slope).powi(2),
     };
     let steps = item.intercepts.iter();
-    slope
-        + steps
-            .map(|d| 0.5 * (d / prior.intercept).powi(2))
-            .sum::<f64>()
+    let steps = steps.map(|d| 0.5 * (d / prior.intercept).powi(2));
+    slope + steps.sum::<f64>()
 }
 
 /// The same of all items; a common slope counts once.
@@ -342,15 +318,10 @@ impl Fit<'_> {
     /// One step of expectation and maximisation; with it the penalised log-likelihood before the step.
     fn step(&self, state: &State) -> Result<(State, f64), StatsError> {
         let tables: Vec<Vec<[f64; NODES]>> = state.items.iter().map(log_table).collect();
-        let priors: Vec<[f64; NODES]> = state
-            .groups
-            .iter()
-            .map(|&(mean, sd)| log_normal(mean, sd))
-            .collect();
-        let mut expected: Vec<Vec<[f64; NODES]>> = tables
-            .iter()
-            .map(|table| vec![[0.0; NODES]; table.len()])
-            .collect();
+        let groups = state.groups.iter();
+        let priors: Vec<_> = groups.map(|&(mean, sd)| log_normal(mean, sd)).collect();
+        let blank = |table: &Vec<_>| vec![[0.0; NODES]; table.len()];
+        let mut expected: Vec<Vec<[f64; NODES]>> = tables.iter().map(blank).collect();
         let mut moments = vec![(0.0, 0.0, 0.0); state.groups.len()];
         let mut objective = -penalties(&state.items, self.settings);
         for (row, &group) in self.responses.persons().iter().zip(&self.groups) {
@@ -360,10 +331,7 @@ impl Fit<'_> {
             let (weights, log) = weigh(row, &tables, &priors[group]);
             objective += log;
             for &(item, score) in row {
-                let cell = &mut expected[item][usize::from(score)];
-                cell.iter_mut()
-                    .zip(&weights)
-                    .for_each(|(cell, weight)| *cell += weight);
+                add(&mut expected[item][usize::from(score)], 1.0, &weights);
             }
             let moment = &mut moments[group];
             moment.0 += 1.0;
@@ -436,10 +404,7 @@ pub(super) fn weigh(
 ) -> ([f64; NODES], f64) {
     let mut logs = *prior;
     for &(item, score) in row {
-        let table = &tables[item][usize::from(score)];
-        logs.iter_mut()
-            .zip(table)
-            .for_each(|(log, cell)| *log += cell);
+        add(&mut logs, 1.0, &tables[item][usize::from(score)]);
     }
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
@@ -478,14 +443,8 @@ fn expected_derivatives(item: &Item, counts: &[[f64; NODES]]) -> (Vec<f64>, Vec<
         for (score, (first, second)) in item.derivatives(node(at)).into_iter().enumerate() {
             let n = counts[score][at];
             value += n * p[score].max(1e-300).ln();
-            gradient
-                .iter_mut()
-                .zip(&first)
-                .for_each(|(sum, x)| *sum += n * x);
-            curvature
-                .iter_mut()
-                .zip(&second)
-                .for_each(|(sum, x)| *sum += n * x);
+            add(&mut gradient, n, &first);
+            add(&mut curvature, n, &second);
         }
     }
     (gradient, curvature, value)
@@ -533,11 +492,7 @@ fn maximise(item: &mut Item, counts: &[[f64; NODES]], settings: &MarginalSetting
             if skip == 0 {
                 trial.slope = (item.slope + direction[0]).clamp(0.01, 20.0);
             }
-            trial
-                .intercepts
-                .iter_mut()
-                .zip(&direction[1 - skip..])
-                .for_each(|(d, step)| *d += step);
+            add(&mut trial.intercepts, 1.0, &direction[1 - skip..]);
             let after = expected_value(&trial, counts) - penalty(&trial, settings);
             if after >= before - 1e-12 * before.abs() {
                 *item = trial;
@@ -554,12 +509,8 @@ fn maximise(item: &mut Item, counts: &[[f64; NODES]], settings: &MarginalSetting
 
 fn expected_value(item: &Item, counts: &[[f64; NODES]]) -> f64 {
     let table = log_table(item);
-    table
-        .iter()
-        .zip(counts)
-        .flat_map(|(logs, counts)| logs.iter().zip(counts))
-        .map(|(log, n)| log * n)
-        .sum()
+    let cells = table.iter().flatten().zip(counts.iter().flatten());
+    cells.map(|(log, n)| log * n).sum()
 }
 
 /// Newton steps for the slope that all items share.
@@ -578,9 +529,9 @@ fn common_slope(items: &mut [Item], expected: &[Vec<[f64; NODES]>], prior: Optio
             curvature += (precision * (1.0 - log) / slope.powi(2)).max(0.0);
         }
         let step = (gradient / curvature.max(1e-12)).clamp(-0.5 * slope, 0.5 * slope + 0.1);
-        items
-            .iter_mut()
-            .for_each(|item| item.slope = (slope + step).clamp(0.01, 20.0));
+        for item in items.iter_mut() {
+            item.slope = (slope + step).clamp(0.01, 20.0);
+        }
         if step.abs() < 1e-9 {
             break;
         }

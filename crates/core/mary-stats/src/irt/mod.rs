@@ -34,7 +34,7 @@ pub mod scale;
 pub use ability::{Ability, Estimator, Kinds, ability, posterior};
 pub use item::Item;
 pub use marginal::{ItemErrors, Marginal, MarginalSettings, Prior, Slopes, marginal};
-pub use rasch::{Rasch, andersen, rasch};
+pub use rasch::{Rasch, rasch};
 
 use crate::StatsError;
 
@@ -121,12 +121,8 @@ impl Responses {
         let last = self.items();
         let mut copy = self.clone();
         copy.top.push(self.top(item));
-        for (row, _) in copy
-            .persons
-            .iter_mut()
-            .zip(second)
-            .filter(|(_, second)| **second)
-        {
+        let rows = copy.persons.iter_mut().zip(second);
+        for (row, _) in rows.filter(|(_, second)| **second) {
             if let Some(at) = row.iter().position(|answer| answer.0 == item) {
                 let (_, score) = row.remove(at);
                 row.push((last, score));

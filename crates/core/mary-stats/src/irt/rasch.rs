@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::Responses;
 use crate::StatsError;
-use crate::distributions::chi_squared_upper;
-use crate::matrix::{invert_spd, times};
+use crate::distributions::bisect;
+use crate::matrix::{invert_spd, times, zip_with};
 
 /// Pairs of items times items are summed exactly up to here; beyond, errors take the covariance of two answers from
 /// their variances, which is off by a term of the order of one over the number of items.
@@ -34,11 +34,6 @@ impl Rasch {
     pub fn difficulty(&self, item: usize) -> Option<f64> {
         self.difficulties.get(item).copied().flatten()
     }
-
-    /// How many difficulties are free: one less than there are.
-    pub fn parameters(&self) -> usize {
-        self.difficulties.iter().flatten().count().saturating_sub(1)
-    }
 }
 
 /// Persons who answered the same items, by score.
@@ -54,6 +49,8 @@ struct Pattern {
 /// Fischer's condition for a unique finite maximum. The others have no number.
 pub fn rasch(responses: &Responses) -> Result<Rasch, StatsError> {
     const WHAT: &str = "conditional Rasch model";
+    const SINGULAR: StatsError =
+        StatsError::degenerate(WHAT, "the information about the items is singular");
     const STEPS: usize = 200;
     if let Some(item) = (0..responses.items()).find(|&item| responses.top(item) > 1) {
         return Err(StatsError::domain(
@@ -75,25 +72,15 @@ pub fn rasch(responses: &Responses) -> Result<Rasch, StatsError> {
     let mut current = evaluate(&patterns, &right, &easiness);
     for step in 0.. {
         if step == STEPS {
-            return Err(StatsError::NoConvergence {
-                what: WHAT,
-                steps: STEPS,
-            });
+            return Err(StatsError::unsettled(WHAT, STEPS));
         }
         let mut information = current.information.clone();
         information.iter_mut().for_each(|x| *x += 1.0 / n as f64);
-        let inverse = invert_spd(&information, n).ok_or(StatsError::degenerate(
-            WHAT,
-            "the information about the items is singular",
-        ))?;
+        let inverse = invert_spd(&information, n).ok_or(SINGULAR)?;
         let mut direction = times(&inverse, &current.gradient);
         let size = direction.iter().fold(0.0f64, |most, d| most.max(d.abs()));
         for _ in 0..40 {
-            let mut trial: Vec<f64> = easiness
-                .iter()
-                .zip(&direction)
-                .map(|(e, d)| e + d)
-                .collect();
+            let mut trial = zip_with(&easiness, &direction, |e, d| e + d);
             let mean = trial.iter().sum::<f64>() / n as f64;
             trial.iter_mut().for_each(|e| *e -= mean);
             let found = evaluate(&patterns, &right, &trial);
@@ -108,15 +95,12 @@ pub fn rasch(responses: &Responses) -> Result<Rasch, StatsError> {
             break;
         }
     }
-    let (information, exact_errors) = exact_information(&patterns, &easiness)
-        .map_or((current.information, false), |information| {
-            (information, true)
-        });
+    let (information, exact_errors) = match exact_information(&patterns, &easiness) {
+        Some(information) => (information, true),
+        None => (current.information, false),
+    };
     let shifted: Vec<f64> = information.iter().map(|x| x + 1.0 / n as f64).collect();
-    let covariance = invert_spd(&shifted, n).ok_or(StatsError::degenerate(
-        WHAT,
-        "the information about the items is singular",
-    ))?;
+    let covariance = invert_spd(&shifted, n).ok_or(SINGULAR)?;
     let (mut difficulties, mut errors) =
         (vec![None; responses.items()], vec![None; responses.items()]);
     for (at, &item) in kept.iter().enumerate() {
@@ -130,33 +114,6 @@ pub fn rasch(responses: &Responses) -> Result<Rasch, StatsError> {
         log_likelihood: current.log_likelihood,
         informative,
     })
-}
-
-/// Andersen's test that items are equally hard for all groups of persons: statistic, degrees of freedom, p.
-pub fn andersen(responses: &Responses, groups: &[usize]) -> Result<(f64, usize, f64), StatsError> {
-    crate::input::same_length("Andersen's test", responses.persons().len(), groups.len())?;
-    let whole = rasch(responses)?;
-    let mut names: Vec<usize> = groups.to_vec();
-    names.sort_unstable();
-    names.dedup();
-    let (mut apart, mut parameters) = (0.0, 0);
-    for name in names {
-        let members: Vec<usize> = (0..groups.len()).filter(|&p| groups[p] == name).collect();
-        let found = rasch(&responses.of_persons(&members))?;
-        if found.parameters() != whole.parameters() {
-            let why = "a group's answers do not determine all items";
-            return Err(StatsError::degenerate("Andersen's test", why));
-        }
-        apart += found.log_likelihood;
-        parameters += found.parameters();
-    }
-    let statistic = (2.0 * (apart - whole.log_likelihood)).max(0.0);
-    let freedom = parameters.saturating_sub(whole.parameters());
-    Ok((
-        statistic,
-        freedom,
-        chi_squared_upper(statistic, freedom as f64),
-    ))
 }
 
 /// The largest set of items each of which can be reached from each other over "right here, wrong there".
@@ -177,10 +134,9 @@ fn connected(responses: &Responses) -> Vec<usize> {
             } else {
                 (&mut beaten[item], &right)
             };
-            edges
-                .iter_mut()
-                .zip(others)
-                .for_each(|(edge, other)| *edge |= other);
+            for (edge, other) in edges.iter_mut().zip(others) {
+                *edge |= other;
+            }
         }
     }
     let reach = |from: usize, edges: &[Vec<u64>]| {
@@ -201,9 +157,7 @@ fn connected(responses: &Responses) -> Vec<usize> {
     for item in 0..n {
         if !done[item] {
             let (there, back) = (reach(item, &beats), reach(item, &beaten));
-            let set: Vec<usize> = (0..n)
-                .filter(|&other| there[other] && back[other])
-                .collect();
+            let set: Vec<usize> = (0..n).filter(|&i| there[i] && back[i]).collect();
             set.iter().for_each(|&member| done[member] = true);
             if set.len() > best.len() {
                 best = set;
@@ -215,35 +169,27 @@ fn connected(responses: &Responses) -> Vec<usize> {
 
 /// Persons by what they were asked and how much was right; right answers by item; how many persons count.
 fn patterns(responses: &Responses, kept: &[usize]) -> (Vec<Pattern>, Vec<f64>, usize) {
-    let place: BTreeMap<usize, usize> = kept
-        .iter()
-        .enumerate()
-        .map(|(at, &item)| (item, at))
-        .collect();
+    let place: BTreeMap<usize, usize> = kept.iter().copied().zip(0..).collect();
     let mut found: BTreeMap<Vec<usize>, BTreeMap<usize, f64>> = BTreeMap::new();
     let mut right = vec![0.0; kept.len()];
     let mut informative = 0;
     for row in responses.persons() {
-        let answers: Vec<(usize, u8)> = row
-            .iter()
-            .filter_map(|&(item, score)| Some((*place.get(&item)?, score)))
-            .collect();
+        let kept = |&(item, score): &(usize, u8)| Some((*place.get(&item)?, score));
+        let answers: Vec<(usize, u8)> = row.iter().filter_map(kept).collect();
         let score = answers.iter().filter(|answer| answer.1 > 0).count();
         if score == 0 || score == answers.len() {
             continue;
         }
         informative += 1;
-        answers
-            .iter()
-            .filter(|answer| answer.1 > 0)
-            .for_each(|answer| right[answer.0] += 1.0);
+        for answer in answers.iter().filter(|answer| answer.1 > 0) {
+            right[answer.0] += 1.0;
+        }
         let items = answers.iter().map(|answer| answer.0).collect();
         *found.entry(items).or_default().entry(score).or_default() += 1.0;
     }
-    let patterns = found
-        .into_iter()
-        .map(|(items, counts)| Pattern { items, counts });
-    (patterns.collect(), right, informative)
+    let pattern = |(items, counts)| Pattern { items, counts };
+    let patterns = found.into_iter().map(pattern).collect();
+    (patterns, right, informative)
 }
 
 struct Evaluated {
@@ -325,21 +271,10 @@ struct Conditional {
 
 impl Conditional {
     fn new(easiness: &[f64], score: usize) -> Self {
-        let shares = |theta: f64| {
-            easiness
-                .iter()
-                .map(move |e| 1.0 / (1.0 + (-(theta + e)).exp()))
-        };
-        let (mut low, mut high) = (-60.0, 60.0);
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            if shares(middle).sum::<f64>() < score as f64 {
-                low = middle
-            } else {
-                high = middle
-            }
-        }
-        let theta = 0.5 * (low + high);
+        let share = |theta: f64| move |e: &f64| 1.0 / (1.0 + (-(theta + e)).exp());
+        let shares = |theta: f64| easiness.iter().map(share(theta));
+        let few = |theta: f64| shares(theta).sum::<f64>() < score as f64;
+        let theta = bisect((-60.0, 60.0), 60, few);
         let p: Vec<f64> = shares(theta).collect();
         let mut sums = vec![0.0; p.len() + 1];
         sums[0] = 1.0;

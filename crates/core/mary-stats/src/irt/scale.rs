@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ability::mean_of;
-use super::dif::{EtsClass, ItemDif, separate};
+use super::dif::{DifTest, EtsClass, ItemDif, likelihood_ratio, mantel_haenszel, separate};
 use super::fit::{Dimensions, ItemFit, item_fit, parallel_analysis};
 use super::{
     Ability, Estimator, Item, ItemErrors, Kinds, Marginal, MarginalSettings, Responses, Slopes,
@@ -80,6 +80,9 @@ pub struct Wanted {
     pub fewest_answers: usize,
     /// Seed of the shuffles that dimensions are compared with.
     pub seed: u64,
+    /// How items are compared between two groups.
+    #[serde(default)]
+    pub dif: DifTest,
 }
 
 /// Whether two groups find the same items hard.
@@ -87,8 +90,13 @@ pub struct Wanted {
 pub struct Groups {
     /// Independent subjects of the reference and of the focal group.
     pub sizes: (usize, usize),
-    /// One entry for each item that both groups' answers determine; `None` where a group is too small to tell.
+    /// How items were compared.
+    pub test: DifTest,
+    /// One entry for each item that could be compared; `None` where that cannot be done. Kept with the items.
+    #[serde(skip)]
     pub items: Option<Vec<ItemDif>>,
+    /// Why items could not be compared.
+    pub unclear: Option<String>,
     /// Correlation of the two groups' difficulties, errors taken out; `None` where they cannot be.
     pub correlation: Option<f64>,
     /// Standard deviation of the true differences, in logits.
@@ -105,7 +113,7 @@ impl Groups {
     /// Whether both groups can stand on one scale; `None` where that cannot be told. Half of the items must behave
     /// alike, without which nothing ties the groups together, and difficulties must correlate by 0.5 or more.
     pub fn common(&self) -> Option<bool> {
-        let tested = self.items.as_ref().filter(|items| items.len() >= 4)?.len();
+        let tested = self.items.as_ref()?.len();
         Some(2 * self.alike() >= tested && self.correlation.is_none_or(|r| r >= 0.5))
     }
 }
@@ -177,12 +185,12 @@ pub fn calibrate(
     let two = one_each.iter().any(|&p| focal(p)) && one_each.iter().any(|&p| !focal(p));
     let groups = two.then(|| {
         tell("comparing the items between the two groups");
-        compare(data, &one_each)
+        compare(data, &one_each, wanted)
     });
     // Without a common scale there is one of the larger group.
     let apart = groups
         .as_ref()
-        .filter(|groups| groups.common() == Some(false))
+        .filter(|g| g.common() == Some(false))
         .map(|groups| groups.sizes.1 > groups.sizes.0);
     let inside = |person: &usize| apart.is_none_or(|side| focal(*person) == side);
     let mut calibrators = match wanted.clustered {
@@ -218,10 +226,8 @@ pub fn calibrate(
         }
     }
     let found = |person: &usize| subjects[*person].as_ref();
-    let thetas: Vec<Option<f64>> = calibrators
-        .iter()
-        .map(|p| found(p).map(|s: &Standing| s.ability.value))
-        .collect();
+    let theta = |p: &_| found(p).map(|s: &Standing| s.ability.value);
+    let thetas: Vec<Option<f64>> = calibrators.iter().map(theta).collect();
     let fits = match calibrators.len() >= FOR_FIT {
         true => item_fit(&fitted.items, &responses, &thetas)?
             .into_iter()
@@ -229,7 +235,8 @@ pub fn calibrate(
             .collect(),
         false => vec![None; columns.of.len()],
     };
-    let dimensions = (calibrators.len() >= 2 * FOR_FIT && columns.of.len() <= 200)
+    let enough = calibrators.len() >= 2 * FOR_FIT && columns.of.len() <= 200;
+    let dimensions = enough
         .then(|| {
             tell("dimensions");
             parallel_analysis(&responses, 20, wanted.seed).ok()
@@ -306,23 +313,42 @@ fn representatives(data: &Subjects<'_>) -> Vec<usize> {
     chosen
 }
 
-fn compare(data: &Subjects<'_>, persons: &[usize]) -> Groups {
+fn compare(data: &Subjects<'_>, persons: &[usize], wanted: &Wanted) -> Groups {
     let second: Vec<bool> = persons.iter().map(|&p| data.focal[p]).collect();
     let many = second.iter().filter(|focal| **focal).count();
     let mut groups = Groups {
         sizes: (second.len() - many, many),
+        test: wanted.dif,
         items: None,
+        unclear: None,
         correlation: None,
         spread: None,
     };
-    let binary = (0..data.responses.items()).all(|item| data.responses.top(item) == 1);
-    if !binary || groups.sizes.0.min(groups.sizes.1) < FOR_GROUPS {
+    let (first, second_size) = groups.sizes;
+    if first.min(second_size) < FOR_GROUPS {
+        groups.unclear = Some(format!(
+            "{first} and {second_size} independent subjects, and at least {FOR_GROUPS} of each are needed"
+        ));
         return groups;
     }
-    if let Ok(found) = separate(&data.responses.of_persons(persons), &second) {
+    let own = data.responses.of_persons(persons);
+    let apart = separate(&own, &second);
+    if let Ok(found) = &apart {
         groups.correlation = found.correlation;
         groups.spread = found.spread;
-        groups.items = Some(found.items);
+    }
+    let tested = match wanted.dif {
+        DifTest::Wald => apart.map(|found| found.items),
+        DifTest::MantelHaenszel => mantel_haenszel(&own, &second),
+        DifTest::LikelihoodRatio => {
+            let curve = wanted.curve.unwrap_or(Curve::OnePl);
+            likelihood_ratio(&own, &second, &curve.settings(data.chance.to_vec()))
+        }
+    };
+    match tested {
+        Ok(items) if items.len() >= 4 => groups.items = Some(items),
+        Ok(items) => groups.unclear = Some(format!("{} items can be compared", items.len())),
+        Err(error) => groups.unclear = Some(error.to_string()),
     }
     groups
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Design, Term};
+use crate::matrix::zip_with;
 use crate::{StatsError, input};
 
 const WHAT: &str = "formula";
@@ -50,10 +51,9 @@ impl Table {
         let mut levels = values.clone();
         levels.sort();
         levels.dedup();
-        let places = values
-            .iter()
-            .map(|value| levels.binary_search(value).unwrap_or(0));
-        self.add(name, values.len(), Column::Words(places.collect(), levels))
+        let place = |value| levels.binary_search(value).unwrap_or(0);
+        let places = values.iter().map(place).collect();
+        self.add(name, values.len(), Column::Words(places, levels))
     }
 
     /// Notes that a column lacks a value, first in `row` (from 1). Formulas that name it are refused: a gap must not become
@@ -73,21 +73,14 @@ impl Table {
             let found = format!("none in row {row} of `{name}`; leave such rows out");
             return Err(StatsError::domain(WHAT, "a value in every row", found));
         }
-        let known = || {
-            self.columns
-                .keys()
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let missing = || {
+        self.columns.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.columns.keys().map(String::as_str).collect();
             StatsError::domain(
                 WHAT,
                 "names of columns",
-                format!("`{name}`; there are: {}", known()),
+                format!("`{name}`; there are: {}", known.join(", ")),
             )
-        };
-        self.columns.get(name).ok_or_else(missing)
+        })
     }
 
     /// A column as numbers: itself, or one of zeros and ones for each level but the first.
@@ -95,16 +88,11 @@ impl Table {
         Ok(match self.get(name)? {
             Column::Numbers(values) => vec![(name.to_owned(), values.clone())],
             Column::Words(places, levels) => {
-                let code = |level: usize| {
-                    places
-                        .iter()
-                        .map(|at| f64::from(u8::from(*at == level)))
-                        .collect()
-                };
+                let is = |level: usize| move |at: &usize| f64::from(*at == level);
+                let code = |level: usize| places.iter().map(is(level)).collect();
                 let named = levels.iter().enumerate().skip(1);
-                named
-                    .map(|(at, level)| (format!("{name}[{level}]"), code(at)))
-                    .collect()
+                let named = named.map(|(at, level)| (format!("{name}[{level}]"), code(at)));
+                named.collect()
             }
         })
     }
@@ -131,30 +119,26 @@ impl Formula {
     pub fn parse(text: &str) -> Result<Self, StatsError> {
         let wrong =
             |expected: &'static str| StatsError::domain(WHAT, expected, format!("`{text}`"));
-        let (outcome, right) = text
-            .split_once('~')
-            .ok_or_else(|| wrong("`outcome ~ terms`"))?;
+        let sides = text.split_once('~');
+        let (outcome, right) = sides.ok_or_else(|| wrong("`outcome ~ terms`"))?;
         let (mut plain, mut random) = (Vec::new(), Vec::new());
         for part in split(right, '+') {
             let part = part.trim();
-            match part
-                .strip_prefix('(')
-                .and_then(|part| part.strip_suffix(')'))
-            {
-                Some(inner) => {
-                    let (effects, group) = inner
-                        .split_once('|')
-                        .ok_or_else(|| wrong("`(effects | group)`"))?;
-                    let apart = group.starts_with('|');
-                    let group = name(group.trim_start_matches('|'))?;
-                    let sum = sum(effects)?;
-                    match apart {
-                        true => random
-                            .extend(sum.into_iter().map(|effect| (vec![effect], group.clone()))),
-                        false => random.push((sum, group)),
-                    }
-                }
-                None => plain.push(part.to_owned()),
+            let inner = part.strip_prefix('(').and_then(|p| p.strip_suffix(')'));
+            let Some(inner) = inner else {
+                plain.push(part.to_owned());
+                continue;
+            };
+            let (effects, group) = inner
+                .split_once('|')
+                .ok_or_else(|| wrong("`(effects | group)`"))?;
+            let apart = group.starts_with('|');
+            let group = name(group.trim_start_matches('|'))?;
+            let sum = sum(effects)?;
+            if apart {
+                random.extend(sum.into_iter().map(|one| (vec![one], group.clone())))
+            } else {
+                random.push((sum, group))
             }
         }
         let fixed = if plain.is_empty() {
@@ -185,9 +169,8 @@ impl Formula {
                 ));
             }
         };
-        let (names, fixed) = expand(table, &self.fixed, outcome.len())?
-            .into_iter()
-            .unzip();
+        let fixed = expand(table, &self.fixed, outcome.len())?;
+        let (names, fixed) = fixed.into_iter().unzip();
         let mut terms = Vec::new();
         for (effects, group) in &self.random {
             let levels = match table.get(group)? {
@@ -264,12 +247,8 @@ fn sum(text: &str) -> Result<Sum, StatsError> {
                 let mut subsets: Vec<usize> = (1..1 << factors.len()).collect();
                 subsets.sort_by_key(|subset| subset.count_ones());
                 for subset in subsets {
-                    let chosen = factors
-                        .iter()
-                        .enumerate()
-                        .filter(|(at, _)| subset >> at & 1 == 1);
-                    let product: Vec<String> =
-                        chosen.flat_map(|(_, factor)| factor.clone()).collect();
+                    let chosen = (0..factors.len()).filter(|at| subset >> at & 1 == 1);
+                    let product: Vec<String> = chosen.flat_map(|at| factors[at].clone()).collect();
                     if !products.contains(&product) {
                         products.push(product);
                     }
@@ -287,21 +266,15 @@ fn expand(table: &Table, sum: &Sum, rows: usize) -> Result<Vec<Named>, StatsErro
         let mut found = vec![(String::new(), vec![1.0; rows])];
         for factor in product {
             let coded = table.coded(factor)?;
-            let pairs = found
-                .iter()
-                .flat_map(|left| coded.iter().map(move |right| (left, right)));
-            let times = |(left, right): (&Named, &Named)| {
-                let name = if left.0.is_empty() {
-                    right.0.clone()
-                } else {
-                    format!("{}:{}", left.0, right.0)
+            let times = |left: &Named, right: &Named| {
+                let name = match left.0.as_str() {
+                    "" => right.0.clone(),
+                    left => format!("{left}:{}", right.0),
                 };
-                (
-                    name,
-                    left.1.iter().zip(&right.1).map(|(a, b)| a * b).collect(),
-                )
+                (name, zip_with(&left.1, &right.1, |a, b| a * b))
             };
-            found = pairs.map(times).collect();
+            let with_each = |left| coded.iter().map(move |right| times(left, right));
+            found = found.iter().flat_map(with_each).collect();
         }
         if product.is_empty() {
             found[0].0 = "(Intercept)".to_owned();

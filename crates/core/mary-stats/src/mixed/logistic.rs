@@ -2,8 +2,9 @@
 
 use super::minimise::{covariance, minimise};
 use super::solver::{Products, Solved, singular, start, triangles};
-use super::{Design, Mixed, spreads};
+use super::{Design, Mixed, Term, spreads};
 use crate::StatsError;
+use crate::matrix::dot;
 
 const WHAT: &str = "logistic mixed model";
 
@@ -17,18 +18,16 @@ pub fn logistic(design: &Design) -> Result<Mixed, StatsError> {
             odd.to_string(),
         ));
     }
-    let rows: Vec<Vec<f64>> = (0..design.outcome.len())
-        .map(|at| design.fixed.iter().map(|column| column[at]).collect())
-        .collect();
+    let row = |at: usize| design.fixed.iter().map(|column| column[at]).collect();
+    let rows: Vec<Vec<f64>> = (0..design.outcome.len()).map(row).collect();
     let p = design.fixed.len();
     // Without the random effects: where the search begins. Separated outcomes have no maximum.
-    let own_intercept = design
-        .fixed
-        .first()
-        .is_some_and(|column| column.iter().all(|x| *x == 1.0));
+    let ones = |column: &Vec<f64>| column.iter().all(|x| *x == 1.0);
+    let own_intercept = design.fixed.first().is_some_and(ones);
     let features: Vec<Vec<f64>> = rows
         .iter()
-        .map(|row| row[usize::from(own_intercept)..].to_vec())
+        .map(|row| &row[usize::from(own_intercept)..])
+        .map(<[f64]>::to_vec)
         .collect();
     let plain = crate::logistic::logistic(&features, &design.outcome, 0.0)?;
     let beta = &plain.coefficients[usize::from(!own_intercept)..];
@@ -49,17 +48,21 @@ pub fn logistic(design: &Design) -> Result<Mixed, StatsError> {
         ));
     }
     let (spreads, singular) = spreads(design, &triangles(design, theta), 1.0);
+    let diagonal = |c: &[f64], of: std::ops::Range<usize>| -> Vec<f64> {
+        let width = of.end;
+        of.map(|i| c[i * width + i].sqrt()).collect()
+    };
     let all = covariance(&minimum.at, &objective);
     // At the edge, where a spread vanishes, the curvature of the fixed effects alone.
     let errors = match all {
-        Some(c) => (thetas..thetas + p)
-            .map(|i| c[i * (thetas + p) + i].sqrt())
-            .collect(),
+        Some(c) => diagonal(&c, thetas..thetas + p),
         None => {
             let at_theta =
                 |beta: &[f64]| laplace(design, &rows, theta, beta).unwrap_or(f64::INFINITY);
-            let own = covariance(beta, &at_theta).ok_or(super::solver::singular(WHAT))?;
-            (0..p).map(|i| own[i * p + i].sqrt()).collect()
+            diagonal(
+                &covariance(beta, &at_theta).ok_or(super::solver::singular(WHAT))?,
+                0..p,
+            )
         }
     };
     Ok(Mixed {
@@ -79,15 +82,9 @@ pub fn logistic(design: &Design) -> Result<Mixed, StatsError> {
 /// Deviance at given spreads and fixed effects: the random effects at their mode, by penalised reweighted least squares.
 fn laplace(design: &Design, rows: &[Vec<f64>], theta: &[f64], beta: &[f64]) -> Option<f64> {
     let shape = triangles(design, theta);
-    let fixed: Vec<f64> = rows
-        .iter()
-        .map(|row| row.iter().zip(beta).map(|(x, b)| x * b).sum())
-        .collect();
-    let mut effects: Vec<Vec<f64>> = design
-        .terms
-        .iter()
-        .map(|t| vec![0.0; t.count() * t.width()])
-        .collect();
+    let fixed: Vec<f64> = rows.iter().map(|row| dot(row, beta)).collect();
+    let none = |t: &Term| vec![0.0; t.count() * t.width()];
+    let mut effects: Vec<Vec<f64>> = design.terms.iter().map(none).collect();
     let mut random = vec![0.0; fixed.len()];
     let mut current = penalised(design, &fixed, &random, &effects);
     for _ in 0..50 {
@@ -125,13 +122,12 @@ fn weighted(
     random: &[f64],
 ) -> Option<(Products, Solved)> {
     let predictions = fixed.iter().zip(random).zip(&design.outcome);
-    let (weights, working): (Vec<f64>, Vec<f64>) = predictions
-        .map(|((f, r), y)| {
-            let mu = 1.0 / (1.0 + (-(f + r)).exp());
-            let weight = (mu * (1.0 - mu)).max(1e-10);
-            (weight, r + (y - mu) / weight)
-        })
-        .unzip();
+    let working = predictions.map(|((f, r), y)| {
+        let mu = 1.0 / (1.0 + (-(f + r)).exp());
+        let weight = (mu * (1.0 - mu)).max(1e-10);
+        (weight, r + (y - mu) / weight)
+    });
+    let (weights, working): (Vec<f64>, Vec<f64>) = working.unzip();
     let products = Products::new(design, false, Some(&weights), &working);
     let solved = products.solve(design, shape)?;
     Some((products, solved))
@@ -139,19 +135,16 @@ fn weighted(
 
 /// Minus twice the log-likelihood given the random effects, and their penalty.
 fn penalised(design: &Design, fixed: &[f64], random: &[f64], effects: &[Vec<f64>]) -> f64 {
-    let terms = fixed
-        .iter()
-        .zip(random)
-        .zip(&design.outcome)
-        .map(|((f, r), y)| {
-            let eta = if *y > 0.0 { f + r } else { -(f + r) };
-            // -log of the logistic function
-            if eta > -30.0 {
-                (-eta).exp().ln_1p()
-            } else {
-                -eta
-            }
-        });
+    let rows = fixed.iter().zip(random).zip(&design.outcome);
+    let terms = rows.map(|((f, r), y)| {
+        let eta = if *y > 0.0 { f + r } else { -(f + r) };
+        // -log of the logistic function
+        if eta > -30.0 {
+            (-eta).exp().ln_1p()
+        } else {
+            -eta
+        }
+    });
     2.0 * terms.sum::<f64>() + effects.iter().flatten().map(|u| u * u).sum::<f64>()
 }
 
@@ -160,20 +153,15 @@ fn predict(design: &Design, shape: &[Vec<f64>], effects: &[Vec<f64>]) -> Vec<f64
     let mut sums = vec![0.0; design.outcome.len()];
     for ((term, t), own) in design.terms.iter().zip(shape).zip(effects) {
         let k = term.width();
-        let scaled: Vec<f64> = (0..own.len())
-            .map(|at| {
-                let (level, r) = (at / k, at % k);
-                (0..=r).map(|c| t[r * k + c] * own[level * k + c]).sum()
-            })
-            .collect();
+        let scale = |at: usize| {
+            let (level, r) = (at / k, at % k);
+            (0..=r).map(|c| t[r * k + c] * own[level * k + c]).sum()
+        };
+        let scaled: Vec<f64> = (0..own.len()).map(scale).collect();
         for (row, sum) in sums.iter_mut().enumerate() {
-            let base = term.levels[row] * k;
-            *sum += term
-                .columns
-                .iter()
-                .enumerate()
-                .map(|(c, column)| column[row] * scaled[base + c])
-                .sum::<f64>();
+            let of_level = &scaled[term.levels[row] * k..];
+            let parts = term.columns.iter().zip(of_level);
+            *sum += parts.map(|(column, u)| column[row] * u).sum::<f64>();
         }
     }
     sums

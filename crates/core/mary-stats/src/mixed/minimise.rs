@@ -1,11 +1,21 @@
 //! Minimum of a smooth function of a few numbers: quasi-Newton steps (BFGS) with numerical gradients.
 
-use crate::matrix::{invert_spd, times};
+use crate::matrix::{dot, invert_spd, times, zip_with};
 
 pub(super) struct Minimum {
     pub(super) at: Vec<f64>,
     pub(super) value: f64,
     pub(super) converged: bool,
+}
+
+impl Minimum {
+    fn new(at: Vec<f64>, value: f64, converged: bool) -> Self {
+        Self {
+            at,
+            value,
+            converged,
+        }
+    }
 }
 
 /// From `start` downhill. Values that are not finite are walls.
@@ -29,11 +39,7 @@ pub(super) fn minimise(start: Vec<f64>, f: &dyn Fn(&[f64]) -> f64) -> Minimum {
         let mut length = (2.0 / largest.max(1e-300)).min(1.0);
         let mut moved = None;
         for _ in 0..40 {
-            let trial: Vec<f64> = x
-                .iter()
-                .zip(&direction)
-                .map(|(x, d)| x + length * d)
-                .collect();
+            let trial = zip_with(&x, &direction, |x, d| x + length * d);
             let there = f(&trial);
             if there.is_finite() && there <= value + 1e-4 * length * descent {
                 moved = Some((trial, there));
@@ -43,32 +49,22 @@ pub(super) fn minimise(start: Vec<f64>, f: &dyn Fn(&[f64]) -> f64) -> Minimum {
         }
         let Some((next, lower)) = moved else {
             if restarted {
-                return Minimum {
-                    at: x,
-                    value,
-                    converged: flat(&gradient, value),
-                };
+                return Minimum::new(x, value, flat(&gradient, value));
             }
             (inverse, restarted) = (identity(n), true);
             continue;
         };
-        let step: Vec<f64> = next.iter().zip(&x).map(|(a, b)| a - b).collect();
+        let step = zip_with(&next, &x, |a, b| a - b);
         let new = slope(&next, f);
-        let change: Vec<f64> = new.iter().zip(&gradient).map(|(a, b)| a - b).collect();
+        let change = zip_with(&new, &gradient, |a, b| a - b);
         update(&mut inverse, &step, &change, n);
-        let small = step
-            .iter()
-            .zip(&next)
-            .all(|(s, x)| s.abs() < 1e-7 * (1.0 + x.abs()));
+        let mut moves = step.iter().zip(&next);
+        let small = moves.all(|(s, x)| s.abs() < 1e-7 * (1.0 + x.abs()));
         let done = small || value - lower < 1e-10 * (1.0 + value.abs());
         (x, value, gradient) = (next, lower, new);
         if done {
             if restarted || flat(&gradient, value) {
-                return Minimum {
-                    converged: flat(&gradient, value),
-                    at: x,
-                    value,
-                };
+                return Minimum::new(x, value, flat(&gradient, value));
             }
             // A start afresh from here tells a minimum from a stuck search.
             (inverse, restarted) = (identity(n), true);
@@ -76,31 +72,25 @@ pub(super) fn minimise(start: Vec<f64>, f: &dyn Fn(&[f64]) -> f64) -> Minimum {
             restarted = false;
         }
     }
-    Minimum {
-        at: x,
-        value,
-        converged: false,
-    }
+    Minimum::new(x, value, false)
 }
 
 fn flat(gradient: &[f64], value: f64) -> bool {
-    gradient
-        .iter()
-        .all(|g| g.abs() < 2e-3 * (1.0 + value.abs()).sqrt().min(30.0))
+    let limit = 2e-3 * (1.0 + value.abs()).sqrt().min(30.0);
+    gradient.iter().all(|g| g.abs() < limit)
 }
 
 fn slope(x: &[f64], f: &dyn Fn(&[f64]) -> f64) -> Vec<f64> {
-    (0..x.len())
-        .map(|at| {
-            let h = 1e-5 * (1.0 + x[at].abs());
-            let shifted = |by: f64| {
-                let mut copy = x.to_vec();
-                copy[at] += by;
-                f(&copy)
-            };
-            (shifted(h) - shifted(-h)) / (2.0 * h)
-        })
-        .collect()
+    let slopes = (0..x.len()).map(|at| {
+        let h = 1e-5 * (1.0 + x[at].abs());
+        let shifted = |by: f64| {
+            let mut copy = x.to_vec();
+            copy[at] += by;
+            f(&copy)
+        };
+        (shifted(h) - shifted(-h)) / (2.0 * h)
+    });
+    slopes.collect()
 }
 
 /// Covariance from the curvature of a deviance at its minimum (twice the inverse of the second derivatives).
@@ -147,8 +137,4 @@ fn identity(n: usize) -> Vec<f64> {
     (0..n * n)
         .map(|at| f64::from(u8::from(at / n == at % n)))
         .collect()
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -77,11 +77,8 @@ impl Design {
     fn check(&self, what: &'static str) -> Result<(), StatsError> {
         let n = self.outcome.len();
         input::values(what, &self.outcome, self.fixed.len() + 2)?;
-        let columns = self
-            .fixed
-            .iter()
-            .chain(self.terms.iter().flat_map(|term| &term.columns));
-        for column in columns {
+        let random = self.terms.iter().flat_map(|term| &term.columns);
+        for column in self.fixed.iter().chain(random) {
             input::same_length(what, column.len(), n)?;
             input::values(what, column, 1)?;
         }

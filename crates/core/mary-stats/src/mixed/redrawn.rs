@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{Criterion, Design, Mixed, Spread, linear, logistic};
 use crate::bootstrap::quantile_sorted;
 use crate::distributions::normal_quantile;
+use crate::matrix::add;
 use crate::{LEVEL, StatsError};
 
 /// Percentile intervals over the refitted draws, in the order of the fit.
@@ -32,11 +33,7 @@ pub fn redrawn(
     seed: u64,
 ) -> Result<Redrawn, StatsError> {
     let enough = (draws * 9 / 10).max(100);
-    let too_few = |found| StatsError::TooFew {
-        what: "fitted draws",
-        needed: enough,
-        found,
-    };
+    let too_few = |found| StatsError::too_few("fitted draws", enough, found);
     if draws < enough {
         return Err(too_few(draws));
     }
@@ -59,10 +56,9 @@ pub fn redrawn(
         let mut values: Vec<f64> = found.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         let tail = (1.0 - LEVEL) / 2.0;
-        (
-            quantile_sorted(&values, tail),
-            quantile_sorted(&values, 1.0 - tail),
-        )
+        [tail, 1.0 - tail]
+            .map(|p| quantile_sorted(&values, p))
+            .into()
     };
     Ok(Redrawn {
         fixed: (0..fit.estimates.len())
@@ -101,9 +97,8 @@ fn root(spread: &Spread) -> Vec<f64> {
         root[i * k + i] = left.max(0.0).sqrt();
     }
     for (i, deviation) in spread.deviations.iter().enumerate() {
-        root[i * k..(i + 1) * k]
-            .iter_mut()
-            .for_each(|x| *x *= deviation);
+        let row = &mut root[i * k..(i + 1) * k];
+        row.iter_mut().for_each(|x| *x *= deviation);
     }
     root
 }
@@ -116,46 +111,32 @@ fn normals(n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
 fn outcome(design: &Design, fit: &Mixed, roots: &[Vec<f64>], rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut means: Vec<f64> = vec![0.0; design.outcome.len()];
     for (column, slope) in design.fixed.iter().zip(&fit.estimates) {
-        means
-            .iter_mut()
-            .zip(column)
-            .for_each(|(mean, x)| *mean += slope * x);
+        add(&mut means, *slope, column);
     }
     for (term, root) in design.terms.iter().zip(roots) {
         let k = term.width();
         let effects: Vec<Vec<f64>> = (0..term.count())
             .map(|_| {
                 let z = normals(k, rng);
-                (0..k)
-                    .map(|i| (0..k).map(|j| root[i * k + j] * z[j]).sum())
-                    .collect()
+                let effect = |i: usize| (0..k).map(|j| root[i * k + j] * z[j]).sum();
+                (0..k).map(effect).collect()
             })
             .collect();
         for (at, mean) in means.iter_mut().enumerate() {
             let own = &effects[term.levels[at]];
-            *mean += term
-                .columns
-                .iter()
-                .zip(own)
-                .map(|(x, u)| x[at] * u)
-                .sum::<f64>();
+            let parts = term.columns.iter().zip(own);
+            *mean += parts.map(|(x, u)| x[at] * u).sum::<f64>();
         }
     }
     match fit.residual {
         Some(sigma) => {
-            let noise = normals(means.len(), rng);
+            add(&mut means, sigma, &normals(design.outcome.len(), rng));
             means
-                .iter()
-                .zip(noise)
-                .map(|(mean, z)| mean + sigma * z)
-                .collect()
         }
         None => {
             let mut right = |mean: &f64| rng.random::<f64>() < 1.0 / (1.0 + (-mean).exp());
-            means
-                .iter()
-                .map(|mean| if right(mean) { 1.0 } else { 0.0 })
-                .collect()
+            let drawn = means.iter().map(|mean| f64::from(right(mean)));
+            drawn.collect()
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use super::{Design, Term};
 use crate::StatsError;
+use crate::matrix::{add, dot};
 
 /// Columns that meet a level, each with one value for each effect of the level.
 type Meets = Vec<(usize, Vec<f64>)>;
@@ -73,12 +74,8 @@ impl Products {
                     );
                 }
             }
-            row.extend(
-                columns
-                    .iter()
-                    .enumerate()
-                    .map(|(c, column)| (random + c, column[at])),
-            );
+            let fixed = columns.iter().enumerate();
+            row.extend(fixed.map(|(c, column)| (random + c, column[at])));
             row.push((size - 1, outcome[at]));
             let weight = weights.map_or(1.0, |weights| weights[at]);
             for &(i, a) in &row {
@@ -128,17 +125,15 @@ impl Products {
                 .collect();
             for (at, (i, a)) in reduced.iter().enumerate() {
                 for (j, b) in &reduced[..=at] {
-                    matrix[i * n + j] -= a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+                    matrix[i * n + j] -= dot(a, b);
                 }
             }
             levels.push((own, reduced));
         }
         self.scale(design, triangles, &mut matrix);
-        let pivots = cholesky(&mut matrix, n);
-        pivots?;
-        log_determinant += (0..self.random)
-            .map(|i| 2.0 * matrix[i * n + i].ln())
-            .sum::<f64>();
+        cholesky(&mut matrix, n)?;
+        let pivots = (0..self.random).map(|i| 2.0 * matrix[i * n + i].ln());
+        log_determinant += pivots.sum::<f64>();
         Some(Solved {
             log_determinant,
             matrix,
@@ -203,11 +198,10 @@ impl Products {
             if let Some(start) = start {
                 let k = term.width();
                 for level in 0..term.count() {
-                    let own: Vec<f64> =
-                        unscaled[start + level * k..start + (level + 1) * k].to_vec();
+                    let base = start + level * k;
+                    let own = unscaled[base..base + k].to_vec();
                     for r in 0..k {
-                        unscaled[start + level * k + r] =
-                            (0..=r).map(|c| t[r * k + c] * own[c]).sum();
+                        unscaled[base + r] = (0..=r).map(|c| t[r * k + c] * own[c]).sum();
                     }
                 }
             }
@@ -216,12 +210,9 @@ impl Products {
         for (factor, reduced) in &solved.levels {
             let mut x = vec![0.0; k];
             for (j, column) in reduced {
-                let scale = if *j == self.size - 1 {
-                    1.0
-                } else {
-                    -unscaled[*j]
-                };
-                x.iter_mut().zip(column).for_each(|(x, c)| *x += scale * c);
+                let outcome = *j == self.size - 1;
+                let scale = if outcome { 1.0 } else { -unscaled[*j] };
+                add(&mut x, scale, column);
             }
             backward(factor, k, &mut x);
             effects[self.first].extend(x);
@@ -267,14 +258,9 @@ impl Solved {
     pub(super) fn fixed_inverse(&self) -> (Vec<f64>, f64) {
         let (n, p) = (self.size, self.size - 1 - self.random);
         let at = |i: usize, j: usize| self.matrix[(self.random + i) * n + self.random + j];
-        let factor: Vec<f64> = (0..p * p)
-            .map(|x| {
-                if x % p <= x / p {
-                    at(x / p, x % p)
-                } else {
-                    0.0
-                }
-            })
+        let places = (0..p * p).map(|x| (x / p, x % p));
+        let factor: Vec<f64> = places
+            .map(|(i, j)| if j <= i { at(i, j) } else { 0.0 })
             .collect();
         let mut inverse = vec![0.0; p * p];
         for column in 0..p {
@@ -345,12 +331,8 @@ fn cholesky(a: &mut [f64], n: usize) -> Option<()> {
         for j in 0..=i {
             let (upper, lower) = a.split_at(i * n);
             let (mut sum, row) = (lower[j], &lower[..j]);
-            let other = if i == j {
-                row
-            } else {
-                &upper[j * n..j * n + j]
-            };
-            sum -= row.iter().zip(other).map(|(x, y)| x * y).sum::<f64>();
+            let above = || &upper[j * n..j * n + j];
+            sum -= dot(row, if i == j { row } else { above() });
             if i == j {
                 if !sum.is_finite() || sum <= 1e-12 * lower[i].abs() {
                     return None;

@@ -52,8 +52,8 @@ def scale(*answers: Any, curve: str = "auto", fewest: int = 10, **options: Any) 
     """Puts whoever answered on one scale, where there is one.
 
     `answers` are runs, sweeps, folders of either or of studies, tables in files (.csv, .tsv), and data frames with
-    the columns subject, item and score. Who has fewer than `fewest` answers has no ability. Everything else is an option of `mary scale`: out, lineage (a mapping),
-    cluster, on, only, seed.
+    the columns subject, item and score. Who has fewer than `fewest` answers has no ability. Everything else is an option of `mary scale`: out, dif,
+    lineage (a mapping), cluster, on, only, seed.
     """
     with tempfile.TemporaryDirectory() as folder:
         named: list[str] = []

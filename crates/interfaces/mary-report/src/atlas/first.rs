@@ -50,18 +50,25 @@ impl Atlas<'_> {
 
     pub(super) fn not_found(&self) -> String {
         let known = |q: &&Question| q.has(|v| v != VersusChance::Unknown);
-        let known: Vec<&Question> = self.questions.iter().filter(known).collect();
+        let (known, unknown): (Vec<_>, Vec<_>) = self.questions.iter().partition(known);
         let none = known
             .iter()
             .filter(|q| !q.has(|v| v == VersusChance::Above));
         let none: Vec<String> = none.map(|q| self.link(q)).collect();
         let mut points = vec![format!(
-            "No model is above chance on {} of {}{} {}",
+            "No model is above chance on {} of {} with a chance level{} {}",
             none.len(),
             counted(known.len(), "task"),
             if none.is_empty() { "." } else { ":" },
             none.join("; ")
         )];
+        if !unknown.is_empty() {
+            let links: Vec<String> = unknown.iter().map(|q| self.link(q)).collect();
+            points.push(format!(
+                "Without a chance level, and so without a verdict: {}.",
+                links.join("; ")
+            ));
+        }
         let nothing = self.names(|model| {
             self.judged(model, |v| v != VersusChance::Unknown) > 0
                 && self.judged(model, |v| v == VersusChance::Above) == 0

@@ -24,7 +24,6 @@ use crate::{escape, paired, subject};
 const ITEMS: usize = 150;
 const TEXT: usize = 400;
 
-/// A score with the run it is from.
 struct Scored {
     run: usize,
     row: SummaryRow,
@@ -130,7 +129,7 @@ impl<'a> Atlas<'a> {
                 usize::from(scored.verdict() == VersusChance::Above);
         }
         let mut ranked: Vec<(usize, &String)> = above.into_iter().map(|(m, n)| (n, m)).collect();
-        ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+        ranked.sort_by_key(|(n, model)| (std::cmp::Reverse(*n), natural(model)));
         Self {
             runs,
             chapters,
@@ -283,6 +282,20 @@ fn tiers(
         rest = lower;
     }
     (tiers, behind)
+}
+
+/// A name to sort by, its numbers by value: step256 comes before step1000.
+fn natural(name: &str) -> String {
+    let digit = u8::is_ascii_digit;
+    let parts = name.as_bytes().chunk_by(|a, b| digit(a) == digit(b));
+    let parts = parts.map(String::from_utf8_lossy);
+    let padded = parts.map(
+        |part| match part.bytes().next().as_ref().is_some_and(digit) {
+            true => format!("{part:0>20}"),
+            false => part.into_owned(),
+        },
+    );
+    padded.collect()
 }
 
 /// The part of a task's id that names its family.

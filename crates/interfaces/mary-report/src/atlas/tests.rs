@@ -1,6 +1,6 @@
-//! Tiers from comparisons that are made up.
+//! Tiers from comparisons that are made up, and the order of models.
 
-use super::tiers;
+use super::{natural, tiers};
 use crate::compare::Comparison;
 use crate::number::ScoreScale;
 
@@ -70,4 +70,28 @@ fn what_was_not_compared_has_no_tier() {
     // Too few items for a test: not told apart.
     let unknown = [compared("a", "b", 0.1, None)];
     assert_eq!(placed(&["a", "b"], &unknown), [tier("a", 1), tier("b", 1)]);
+}
+
+#[test]
+fn steps_of_training_are_sorted_by_number() {
+    let mut names = [
+        "n@step1000",
+        "n@step256",
+        "n",
+        "n@step0",
+        "n@step3000b",
+        "m2é10",
+    ];
+    names.sort_by_key(|name| natural(name));
+    assert_eq!(
+        names,
+        [
+            "m2é10",
+            "n",
+            "n@step0",
+            "n@step256",
+            "n@step1000",
+            "n@step3000b"
+        ]
+    );
 }

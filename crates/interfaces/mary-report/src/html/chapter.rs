@@ -6,16 +6,25 @@ use mary_contract::{Exhibits, RunSummary, model_labels};
 
 use crate::twins::Sheet;
 
-pub trait Chapter {
-    type Error;
+/// What a chapter shows of some runs; one that has nothing to show is left out.
+type Build<'a, E> = dyn Fn(&[RunSummary]) -> Result<Option<Contents>, E> + 'a;
 
+pub struct Chapter<'a, E> {
     /// Unique in a report; a family's chapter has the family's id, the word before the slash.
-    fn id(&self) -> &str;
+    pub id: &'a str,
+    pub title: &'a str,
+    build: Box<Build<'a, E>>,
+}
 
-    fn title(&self) -> &str;
-
-    /// What it shows of these runs; a chapter that has nothing to show is left out.
-    fn build(&self, runs: &[RunSummary]) -> Result<Option<Contents>, Self::Error>;
+impl<'a, E> Chapter<'a, E> {
+    pub fn new(
+        id: &'a str,
+        title: &'a str,
+        build: impl Fn(&[RunSummary]) -> Result<Option<Contents>, E> + 'a,
+    ) -> Self {
+        let build = Box::new(build);
+        Self { id, title, build }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -72,19 +81,19 @@ impl BuiltChapter {
 
 /// Builds chapters in their order, with models called by their labels. A table or figure that an earlier
 /// chapter shows already does not stand twice.
-pub fn build<E>(
-    chapters: &[Box<dyn Chapter<Error = E> + '_>],
+pub fn build<'c, 'a: 'c, E: 'c>(
+    chapters: impl IntoIterator<Item = &'c Chapter<'a, E>>,
     runs: &[RunSummary],
 ) -> Result<Vec<BuiltChapter>, E> {
     let labels = model_labels(runs.iter().flat_map(|run| &run.manifest.models));
     let mut built: Vec<BuiltChapter> = Vec::new();
     for chapter in chapters {
-        if let Some(contents) = chapter.build(runs)? {
+        if let Some(contents) = (chapter.build)(runs)? {
             let mut contents = contents.renamed(&labels);
             let shown = |id: &str| built.iter().any(|earlier| earlier.shows(id));
             contents.exhibits.figures.retain(|f| !shown(&f.id));
             contents.exhibits.tables.retain(|t| !shown(&t.id));
-            built.push(BuiltChapter::new(chapter.id(), chapter.title(), contents));
+            built.push(BuiltChapter::new(chapter.id, chapter.title, contents));
         }
     }
     Ok(built)

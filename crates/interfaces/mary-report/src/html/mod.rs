@@ -212,7 +212,7 @@ impl Page<'_> {
             self.browser(selected, kept),
             provenance::section(self.runs)
         );
-        out += "</main></div><footer class=\"foot\"><p>Made by Mary. This file holds everything it shows and asks nothing of the network.</p></footer>";
+        out += "</main></div><footer class=\"foot\"><p>Made by Mary. This file holds everything it shows and loads nothing from the network.</p></footer>";
         out
     }
 

@@ -143,10 +143,12 @@ impl Drawing<'_> {
             let mode = if labelled { "markers+text" } else { "markers" };
             for (trace, points) in self.by_model(place, series, points.clone()) {
                 let texts: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
-                let more = json!({"type": "scatter", "mode": mode, "x": self.xs(&points),
+                // Names of points at the edge may reach beyond it.
+                let more = json!({"type": "scatter", "mode": mode, "x": self.xs(&points), "cliponaxis": !labelled,
                                   "text": texts, "textposition": "top center"});
                 let mut trace = with(trace, more);
                 values(&mut trace, &points);
+                whiskers(&mut trace, &points);
                 self.push("points", trace);
             }
             if let Some(ends) = fit.then(|| least_squares(&points)).flatten() {

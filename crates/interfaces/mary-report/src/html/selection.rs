@@ -11,7 +11,6 @@ type Cell = (usize, usize);
 
 /// Samples by the rank that was drawn for them, then by their place in the log.
 type Drawn = BTreeMap<(u64, usize), Rc<Sample>>;
-/// A sample and the rank that was drawn for it.
 type Ranked = (u64, Rc<Sample>);
 
 /// Keeps what a report will show while all samples pass by once.

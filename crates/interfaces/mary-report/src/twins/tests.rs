@@ -43,11 +43,7 @@ fn card(model: &str, images: bool) -> ModelCard {
 }
 
 fn sample(model: &str, item: usize, shown: ShownAs, right: bool) -> Sample {
-    let target = Target::Choice {
-        question: "Which?".into(),
-        options: vec!["a <b>".into(), "c".into()],
-        correct: 0,
-    };
+    let target = Target::one_of("Which?".into(), vec!["a <b>".into(), "c".into()], 0);
     let mut parts = vec![Part::Text(format!("Item {item} in {}?", shown.words()))];
     if shown != ShownAs::Words {
         let picture = Image {
@@ -70,12 +66,7 @@ fn sample(model: &str, item: usize, shown: ShownAs, right: bool) -> Sample {
     }));
     let key: ReplyKey = serde_json::from_value("0".repeat(64).into()).unwrap();
     Sample {
-        id: SampleId {
-            model: model.into(),
-            task: "f/t".into(),
-            item: format!("{item:03}"),
-            trial: 0,
-        },
+        id: SampleId::new(model, "f/t", format!("{item:03}"), 0),
         item: Item::new(format!("{item:03}"), target, vec![]),
         exchanges: vec![Exchange {
             key,

@@ -314,12 +314,7 @@ mod tests {
             },
             page: 0,
         };
-        let id = SampleId {
-            model: "hf/a&b=c".into(),
-            task: "htest/rhyme".into(),
-            item: "0-1".into(),
-            trial: 2,
-        };
+        let id = SampleId::new("hf/a&b=c", "htest/rhyme", "0-1", 2);
         let address = list.sample_address("r", &id, Some("other"));
         // As a browser hands it back: the outer query decoded once.
         let query = address.split_once('?').unwrap().1;

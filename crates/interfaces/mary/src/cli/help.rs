@@ -2,31 +2,10 @@
 //! to do.
 
 /// What `mary` says when nothing else is typed.
-pub const FIRST: &str = "\
-Mary tests whether language models understand what they say. Begin with one of these:
-
-  mary run                        try it: the built-in model, no network, half a minute
-  mary run -m MODEL -t TASK       test a model; `mary models` and `mary tasks` list both
-  mary score texts.csv -m MODEL   surprisals of your own sentences
-  mary view                       read what was asked and answered
-  mary guide WORDS                commands for what you want to do, for example
-                                  mary guide surprisal of my sentences
-  mary doctor                     check this machine
-
-`mary --help` lists all commands; `mary COMMAND --help` explains one.
-";
+pub const FIRST: &str = include_str!("first.txt");
 
 /// What people want to do, and the commands for it. A command that stands nowhere here is listed last.
-const GROUPS: &str = "\
-Start: guide doctor init
-Test a model: run resume ask models
-Your own texts: score observe reading fit
-Look inside: lens patch probe steer
-People: study scale
-Development: sweep grow tune matrix
-Data and tasks: tasks items data
-Results: report view atlas runs compare confounds rescore export import
-Machines: serve submit jobs merge cache completions";
+const GROUPS: &str = include_str!("groups.txt");
 
 fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     let group = |line: &'static str| line.split_once(": ").unwrap_or((line, ""));

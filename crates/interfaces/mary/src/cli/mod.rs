@@ -29,8 +29,9 @@ pub struct Cli {
     pub place: PlaceArgs,
 }
 
-/// Where things are kept.
-#[derive(Debug, Args)]
+/// Where things are kept; also what `mary.toml` says of it.
+#[derive(Debug, Default, Args, serde::Deserialize)]
+#[serde(default)]
 #[command(next_help_heading = "Places")]
 pub struct PlaceArgs {
     /// Folder for run folders [default: runs, or `output_path` in mary.toml]
@@ -50,6 +51,7 @@ pub struct PlaceArgs {
     pub cache_dir: Option<PathBuf>,
     /// Options of this name in mary.toml, as if they had been typed before the others
     #[arg(long, global = true, value_name = "NAME")]
+    #[serde(skip)]
     pub profile: Option<String>,
 }
 
@@ -57,10 +59,12 @@ pub struct PlaceArgs {
 #[derive(Debug, Args)]
 pub struct ModelArgs {
     /// Models and checkpoints, for example builtin/nano@step512, hf/EleutherAI/pythia-70m@step1000,
-    /// gguf/model.gguf (comma-separated or repeated) [default: builtin/nano]
+    /// gguf/model.gguf, openai/gpt-4o; small=gguf/model.gguf is called `small` everywhere
+    /// (comma-separated or repeated) [default: builtin/nano]
     #[arg(short, long, value_delimiter = ',', env = "MARY_MODEL")]
     pub model: Vec<String>,
-    /// Device of local models: cpu, or cuda:N in builds with CUDA
+    /// Device of local models: cpu, or cuda:N in builds with CUDA; cuda:0,cuda:1 opens a copy on each,
+    /// cuda:0+cuda:1 divides the model's layers
     #[arg(long, default_value = "cpu", help_heading = "Models")]
     pub device: String,
     /// Precision of local models: f32, bf16, f16, or 16 for whichever of these two is safe
@@ -70,9 +74,10 @@ pub struct ModelArgs {
     #[arg(long, help_heading = "Models")]
     pub threads: Option<usize>,
     /// Requests in flight at once, at most (remote models)
-    #[arg(long, help_heading = "Models")]
+    #[arg(long, help_heading = "Models", value_parser = at_least_one)]
     pub max_connections: Option<usize>,
-    /// Where an OpenAI-compatible server listens
+    /// Where an OpenAI-compatible server listens; several addresses of one model, separated by commas,
+    /// share the work
     #[arg(long, visible_alias = "model-base-url", help_heading = "Models")]
     pub base_url: Option<String>,
     /// Setting of the model's backend (comma-separated or repeated); never a key
@@ -84,7 +89,7 @@ pub struct ModelArgs {
         help_heading = "Models"
     )]
     pub model_arg: Vec<String>,
-    /// Dollars after which nothing more is sent; the same command goes on
+    /// Dollars after which nothing more is sent, over the whole run; the same command goes on
     #[arg(long, help_heading = "Models")]
     pub budget: Option<f64>,
     /// Neither use nor fill the cache of answers
@@ -95,27 +100,28 @@ pub struct ModelArgs {
     pub quiet: bool,
 }
 
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) | Err(_) => Err("expected a whole number from 1 on".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}
+
 pub const TUNING_FORMS: Choices<TuningForm> = &[
-    ("chat", TuningForm::Chat, "One conversation a line"),
-    (
-        "instruction",
-        TuningForm::Instruction,
-        "One list of instruction, input and output",
-    ),
+    ("chat", TuningForm::Chat),
+    ("instruction", TuningForm::Instruction),
 ];
 
-/// A training set that a family writes.
 #[derive(Debug, Clone, Args)]
 pub struct TrainingSetArgs {
     /// Setting of a training set that is named, for example source=published (repeatable)
     #[arg(long = "data-set", value_name = "NAME=VALUE")]
     pub data_set: Vec<String>,
     /// Form of a training set that is named [default: chat]
-    #[arg(long = "data-form", value_parser = one_of(TUNING_FORMS))]
+    #[arg(long = "data-form", value_parser = one_of("cli.tuning-forms", TUNING_FORMS))]
     pub data_form: Option<TuningForm>,
 }
 
-/// How tuned models are tested.
 #[derive(Debug, Clone, Args)]
 pub struct TestingArgs {
     /// Items of each task tested

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -18,11 +17,11 @@ use serde_json::json;
 
 use crate::cli::ModelArgs;
 use crate::command::Command;
+use crate::commands::{carry_out, summary, tell};
 use crate::exit::{MissingError, Status, UsageError, usage_error};
-use crate::interrupt;
 use crate::laboratory::{laboratory, laboratory_watched};
 use crate::settings::Place;
-use crate::specification;
+use crate::{interrupt, specification};
 
 #[derive(Debug, Args)]
 pub struct AskArgs {
@@ -145,11 +144,7 @@ impl Command for AskArgs {
             }
         }
         if !self.models.quiet {
-            super::tell(&format!(
-                "run: {} ({})",
-                run.path().display(),
-                task.card().id
-            ));
+            tell!("run: {} ({})", run.path().display(), task.card().id);
         }
         Ok(Status::done_if(printer.failed == 0))
     }
@@ -167,7 +162,7 @@ fn likeliest(args: &AskArgs, place: &Place, text: &str, top: u32) -> anyhow::Res
     place.registry.add_task(task.clone())?;
     let lab = laboratory(&place);
     let mut run = lab.prepare(&spec)?.open()?;
-    super::carry_out::go(&mut run, args.models.quiet)?;
+    carry_out::go(&mut run, args.models.quiet)?;
     let samples = run.folder().samples()?.collect::<Result<Vec<_>, _>>()?;
     let untold = samples
         .iter()
@@ -180,14 +175,14 @@ fn likeliest(args: &AskArgs, place: &Place, text: &str, top: u32) -> anyhow::Res
             super::print(&crate::terminal::json(&format!("{line}\n")))?;
         }
     } else {
-        super::summary::show_table(&task.table(&samples))?;
+        summary::show_table(&task.table(&samples))?;
     }
     if let Some(sample) = untold {
         let why = match &sample.judgement.outcome {
             Outcome::Failed(failure) => failure.message.as_str(),
             _ => "it does not tell its likeliest words; models with open weights do",
         };
-        super::tell(&format!("error: {}: {why}", sample.id.model));
+        tell!("error: {}: {why}", sample.id.model);
     }
     Ok(Status::done_if(untold.is_none()))
 }
@@ -249,9 +244,7 @@ fn form(lab: &Laboratory, spec: &RunSpec, raw: bool) -> anyhow::Result<PromptFor
         if !card.capabilities.chat {
             spec.execution.label(&mut card);
             let called = card.label.unwrap_or_else(|| model.to_string());
-            super::tell(&format!(
-                "note: {called} has no chat template; the question is continued as plain text"
-            ));
+            tell!("note: {called} has no chat template; the question is continued as plain text");
             return Ok(PromptForm::Plain);
         }
     }
@@ -284,7 +277,7 @@ impl Printer {
         let Some(text) = answer(sample) else {
             self.failed += 1;
             if let Outcome::Failed(failure) = &sample.judgement.outcome {
-                super::tell(&format!("error: {called}: {}", failure.message));
+                tell!("error: {called}: {}", failure.message);
             }
             return Ok(());
         };
@@ -326,7 +319,7 @@ impl EventObserver for Printer {
             }
             Event::SampleFinished(sample) => self.finished(sample),
             Event::Warning(text) => {
-                super::tell(&format!("warning: {text}"));
+                tell!("warning: {text}");
                 Ok(())
             }
             _ => Ok(()),

@@ -13,10 +13,10 @@ use mary_store::{RunFolder, every_eval_records};
 
 use super::chapters;
 use crate::command::Command;
+use crate::commands::{print, tell};
 use crate::exit::{Status, usage_error};
-use crate::own;
-use crate::rundir;
 use crate::settings::Place;
+use crate::{own, rundir};
 
 /// Samples that the report of a run carries here, and their bytes: a site has many reports.
 const SAMPLES: usize = 150;
@@ -48,11 +48,19 @@ impl Command for AtlasArgs {
     }
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let paths = rundir::find_all(place, &self.runs)?;
-        let folders: Vec<RunFolder> = paths
+        let mut paths = rundir::find_all(place, &self.runs)?;
+        let mut folders: Vec<RunFolder> = paths
             .iter()
             .map(|path| RunFolder::open(path))
             .collect::<Result<_, _>>()?;
+        let adaptive = |f: &RunFolder| f.manifest().execution.adaptive.is_some();
+        for folder in folders.extract_if(.., |f| adaptive(f)) {
+            tell!(
+                "{}: left out, since an adaptive run asks each model other items",
+                folder.path().display()
+            );
+            paths.retain(|path| path != folder.path());
+        }
         let mut runs: Vec<RunSummary> = folders
             .iter()
             .map(|folder| mary_lab::load_summary(&place.registry, folder))
@@ -83,7 +91,7 @@ impl Command for AtlasArgs {
         }
         let records: Vec<serde_json::Value> = runs.iter().flat_map(every_eval_records).collect();
         write(&self.out.join("data.json"), &serde_json::to_vec(&records)?)?;
-        super::print(&format!("{}\n", self.out.join("index.html").display()))?;
+        print(&format!("{}\n", self.out.join("index.html").display()))?;
         Ok(Status::Done)
     }
 }
@@ -99,22 +107,13 @@ impl AtlasArgs {
         };
         let folder = self.out.join("reports");
         std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        super::tell(&format!(
-            "making the reports of {} …",
-            counted(paths.len(), "run")
-        ));
+        tell!("making the reports of {} …", counted(paths.len(), "run"));
         let mut places = Vec::new();
         for (n, path) in paths.iter().enumerate() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let file = format!("reports/{:03}-{}.html", n + 1, slug(&name));
             let one = std::slice::from_ref(path);
-            chapters::write_with(
-                &place.registry,
-                one,
-                Vec::new(),
-                &self.out.join(&file),
-                &options,
-            )?;
+            chapters::write_with(&place.registry, one, &[], &self.out.join(&file), &options)?;
             places.push(file);
         }
         Ok(places)

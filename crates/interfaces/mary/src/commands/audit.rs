@@ -8,6 +8,7 @@ use mary_lab::TaskOptions;
 use mary_stats::{Interval, multiple};
 use serde_json::json;
 
+use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, UsageError};
 use crate::settings::Place;
 
@@ -48,9 +49,7 @@ pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Resul
         });
         let examples = examples(task.as_ref(), expected.ungrouped, &settings, data)?;
         if examples.is_empty() {
-            super::tell(&format!(
-                "{id}: its items have neither options nor pairs to audit"
-            ));
+            tell!("{id}: its items have neither options nor pairs to audit");
             continue;
         }
         let others = other_seeds(
@@ -70,11 +69,11 @@ pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Resul
         if args.json {
             reports.push(json!({"task": id, "audit": report}));
         } else {
-            super::print(&shown(id, &report))?;
+            print(&shown(id, &report))?;
         }
     }
     if args.json {
-        super::print_json(&reports)?;
+        print_json(&reports)?;
     }
     Ok(Status::done_if(clean))
 }

@@ -1,10 +1,12 @@
 //! `mary cache stats|prune`.
 
 use clap::{Args, Subcommand};
+use mary_platform::counted;
 use mary_store::{Prune, ResponseCache};
 use serde_json::json;
 
 use crate::command::Command;
+use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, usage_error};
 use crate::settings::Place;
 
@@ -48,7 +50,7 @@ impl Command for CacheArgs {
         match &self.action {
             CacheAction::Stats { json } => {
                 if !path.exists() {
-                    super::tell("the cache is empty");
+                    tell!("the cache is empty");
                     return Ok(Status::Done);
                 }
                 let stats = ResponseCache::open(&path)?.stats()?;
@@ -58,7 +60,7 @@ impl Command for CacheArgs {
                         .iter()
                         .map(|m| json!({"model": m.model, "answers": m.rows, "bytes": m.bytes}))
                         .collect();
-                    super::print_json(&json!({
+                    print_json(&json!({
                         "path": stats.path, "answers": stats.rows, "bytes": stats.bytes, "models": models,
                     }))?;
                 } else {
@@ -76,7 +78,7 @@ impl Command for CacheArgs {
                             share.bytes as f64 / 1e6
                         ));
                     }
-                    super::print(&text)?;
+                    print(&text)?;
                 }
             }
             CacheAction::Prune {
@@ -99,11 +101,11 @@ impl Command for CacheArgs {
                     max_bytes: to_size.map(|mb| mb * 1_000_000),
                 };
                 let pruned = ResponseCache::open(&path)?.prune(&prune)?;
-                super::tell(&format!(
+                tell!(
                     "{} forgotten ({:.1} MB)",
                     answers(pruned.rows),
                     pruned.bytes as f64 / 1e6
-                ));
+                );
             }
         }
         Ok(Status::Done)
@@ -111,5 +113,5 @@ impl Command for CacheArgs {
 }
 
 fn answers(rows: u64) -> String {
-    mary_platform::counted(usize::try_from(rows).unwrap_or(usize::MAX), "answer")
+    counted(usize::try_from(rows).unwrap_or(usize::MAX), "answer")
 }

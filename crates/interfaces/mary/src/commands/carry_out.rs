@@ -9,6 +9,7 @@ use mary_report::html::ReportOptions;
 use super::chapters::{self, AnyChapter};
 use super::kept_report::MadeFrom;
 use super::summary;
+use crate::commands::tell;
 use crate::exit::Status;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -43,9 +44,9 @@ pub fn show(
         let path = summary::report_path(run.path());
         make_report(place, run.path(), first, &path, shown.quiet)?;
         mary_contract::moment("report written");
-        super::tell(&format!("report: {}", path.display()));
+        tell!("report: {}", path.display());
     }
-    super::tell(&format!("run:    {}", run.path().display()));
+    tell!("run:    {}", run.path().display());
     Ok(Status::done_if(summary.complete))
 }
 
@@ -57,31 +58,25 @@ fn make_report(
     path: &Path,
     quiet: bool,
 ) -> anyhow::Result<()> {
-    let made_from = MadeFrom::from_run(run, first.as_ref().map_or("", |chapter| chapter.id()));
+    let made_from = MadeFrom::from_run(run, first.as_ref().map_or("", |chapter| chapter.id));
     if made_from.as_ref().is_some_and(|from| from.is_at(path)) {
         return Ok(());
     }
     let tell = |what: &str| {
         if !quiet {
-            super::tell(what);
+            tell!("{what}");
         }
     };
     if let Some(chapter) = &first {
         tell(&format!(
             "making the report: the chapter `{}` …",
-            chapter.id()
+            chapter.id
         ));
     }
     tell("making the report: reading the samples, drawing the figures …");
     let runs = [run.to_owned()];
     let options = ReportOptions::default();
-    chapters::write_with(
-        &place.registry,
-        &runs,
-        Vec::from_iter(first),
-        path,
-        &options,
-    )?;
+    chapters::write_with(&place.registry, &runs, first.as_slice(), path, &options)?;
     if let Some(from) = made_from {
         from.note_in(path);
     }

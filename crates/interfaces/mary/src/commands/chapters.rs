@@ -3,46 +3,55 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::{Exhibits, Family, Registry, RunSummary};
+use mary_contract::{Exhibits, Registry, RunSummary};
 use mary_platform::Replacement;
 use mary_report::html::{self, BuiltChapter, Chapter, Contents, ReportOptions};
 use mary_report::text;
 use mary_store::RunFolder;
 use mary_study::results::{PEOPLE, is_people};
 
-use super::designs::Designs;
-use super::learning::Learning;
-use super::twins::TwinsChapter;
+use super::{designs, twins};
 
-pub type AnyChapter<'a> = Box<dyn Chapter<Error = anyhow::Error> + 'a>;
+pub type AnyChapter<'a> = Chapter<'a, anyhow::Error>;
 
-/// What a report shows of these runs, chapter by chapter: a new one is one type and one line here.
+/// What a report shows of these runs, chapter by chapter: a new one is one function and one line here.
 fn chapters<'a>(
     registry: &'a Registry,
     folders: &'a [RunFolder],
     grown: bool,
 ) -> Vec<AnyChapter<'a>> {
     let mut all: Vec<AnyChapter<'a>> = vec![
-        Box::new(Learning),
-        Box::new(Designs),
-        Box::new(People { folders }),
-        Box::new(AdaptiveTests { folders }),
-        Box::new(TwinsChapter { registry, folders }),
+        learning(),
+        designs::chapter(),
+        people(folders),
+        adaptive_tests(folders),
+        twins::chapter(registry, folders),
     ];
     all.extend(families(registry, grown));
     all
 }
 
+/// What each family has to show, where one of its tasks was run; with models that grow, whose windows take long,
+/// where no chapter before shows them.
 fn families(registry: &Registry, grown: bool) -> impl Iterator<Item = AnyChapter<'_>> {
-    registry
-        .families()
-        .iter()
-        .map(move |family| -> AnyChapter<'_> {
-            Box::new(FamilyChapter {
-                family: family.as_ref(),
-                grown,
-            })
+    registry.families().iter().map(move |family| {
+        Chapter::new(family.id(), family.title(), move |runs| {
+            let mut tasks = runs.iter().flat_map(|run| &run.rows).map(|row| &row.task);
+            if !tasks.any(|task| task.split('/').next() == Some(family.id())) {
+                return Ok(None);
+            }
+            // Families show shares of all items; an adaptive run asked each model other ones.
+            let runs: Vec<RunSummary> = runs.iter().filter(|r| !is_adaptive(r)).cloned().collect();
+            if runs.is_empty() {
+                return Ok(Some(Exhibits::default().into()));
+            }
+            let mut shown = family.exhibits(&runs);
+            if let Some(development) = family.development().filter(|_| grown) {
+                shown.append(development.exhibits(&runs));
+            }
+            Ok(Some(shown.into()))
         })
+    })
 }
 
 /// What the families of these runs have to show, each in a chapter of its own.
@@ -56,120 +65,52 @@ pub fn family_chapters(
 /// Chapters that show models that grow: of a sweep, and of `mary grow`.
 pub const GROWN: [&str; 2] = ["sweep", "development"];
 
-/// What a family has to show, where one of its tasks was run.
-struct FamilyChapter<'a> {
-    family: &'a dyn Family,
-    /// With models that grow, whose windows take long: where no chapter before shows them.
-    grown: bool,
+/// Learning curves, where some of the runs asked a model that still has its own beside it.
+fn learning<'a>() -> AnyChapter<'a> {
+    Chapter::new("learning", "Learning", |runs| {
+        let models = runs.iter().flat_map(|run| &run.manifest.models);
+        Ok(mary_lab::learning::exhibits(models)?.map(Contents::from))
+    })
 }
 
-impl Chapter for FamilyChapter<'_> {
-    type Error = anyhow::Error;
-
-    fn id(&self) -> &str {
-        self.family.id()
-    }
-
-    fn title(&self) -> &str {
-        self.family.title()
-    }
-
-    fn build(&self, runs: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
-        let mut tasks = runs.iter().flat_map(|run| &run.rows).map(|row| &row.task);
-        let involved = tasks.any(|task| task.split('/').next() == Some(self.family.id()));
-        if !involved {
-            return Ok(None);
-        }
-        let mut shown = self.family.exhibits(runs);
-        if let Some(development) = self.family.development().filter(|_| self.grown) {
-            let development = development.exhibits(runs);
-            shown.tables.extend(development.tables);
-            shown.figures.extend(development.figures);
-            shown.pictures.extend(development.pictures);
-        }
-        Ok(Some(shown.into()))
-    }
-}
-
-struct People<'a> {
-    folders: &'a [RunFolder],
-}
-
-impl Chapter for People<'_> {
-    type Error = anyhow::Error;
-
-    fn id(&self) -> &str {
-        PEOPLE
-    }
-
-    fn title(&self) -> &str {
-        "People"
-    }
-
-    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+fn people(folders: &[RunFolder]) -> AnyChapter<'_> {
+    Chapter::new(PEOPLE, "People", |_| {
         let theirs = |folder: &&RunFolder| {
             let models = &folder.manifest().models;
             models.iter().any(|m| is_people(&m.model.to_string()))
         };
         let mut samples = Vec::new();
-        for folder in self.folders.iter().filter(theirs) {
+        for folder in folders.iter().filter(theirs) {
             for sample in folder.samples()? {
                 samples.push(sample?);
             }
         }
         samples.retain(|sample| is_people(&sample.id.model));
         Ok((!samples.is_empty()).then(|| mary_study::exhibits::of_people(&samples).into()))
-    }
+    })
+}
+
+fn is_adaptive(run: &RunSummary) -> bool {
+    run.manifest.execution.adaptive.is_some()
 }
 
 /// Runs that stopped when they knew enough, on the map of their scale.
-struct AdaptiveTests<'a> {
-    folders: &'a [RunFolder],
-}
-
-impl Chapter for AdaptiveTests<'_> {
-    type Error = anyhow::Error;
-
-    fn id(&self) -> &str {
-        "adaptive"
-    }
-
-    fn title(&self) -> &str {
-        "Adaptive tests"
-    }
-
-    fn build(&self, runs: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+fn adaptive_tests(folders: &[RunFolder]) -> AnyChapter<'_> {
+    Chapter::new("adaptive", "Adaptive tests", |runs| {
         let mut all = Exhibits::default();
-        for (folder, summary) in self.folders.iter().zip(runs) {
-            if summary.manifest.execution.adaptive.is_some() {
+        for (folder, summary) in folders.iter().zip(runs) {
+            if is_adaptive(summary) {
                 let shown = mary_lab::scale::of_adaptive(folder, summary)?;
-                all.tables.extend(shown.tables);
-                all.figures.extend(shown.figures);
-                all.pictures.extend(shown.pictures);
+                all.append(shown);
             }
         }
         Ok((!all.tables.is_empty()).then(|| all.into()))
-    }
+    })
 }
 
-/// A chapter whose contents are there already: id, title, and what it shows.
-#[derive(Clone)]
-pub struct MadeChapter(pub &'static str, pub &'static str, pub Exhibits);
-
-impl Chapter for MadeChapter {
-    type Error = anyhow::Error;
-
-    fn id(&self) -> &str {
-        self.0
-    }
-
-    fn title(&self) -> &str {
-        self.1
-    }
-
-    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
-        Ok(Some(self.2.clone().into()))
-    }
+/// A chapter whose contents are there already.
+pub fn made<'a>(id: &'a str, title: &'a str, exhibits: Exhibits) -> AnyChapter<'a> {
+    Chapter::new(id, title, move |_| Ok(Some(exhibits.clone().into())))
 }
 
 struct Reported {
@@ -188,14 +129,14 @@ impl Reported {
         })
     }
 
-    fn chapters<'a>(
-        &'a self,
-        registry: &'a Registry,
-        mut first: Vec<AnyChapter<'a>>,
+    fn chapters(
+        &self,
+        registry: &Registry,
+        first: &[AnyChapter<'_>],
     ) -> anyhow::Result<Vec<BuiltChapter>> {
-        let grown = first.iter().all(|c| !GROWN.contains(&c.id()));
-        first.extend(chapters(registry, &self.folders, grown));
-        html::build(&first, &self.summaries)
+        let grown = first.iter().all(|c| !GROWN.contains(&c.id));
+        let others = chapters(registry, &self.folders, grown);
+        html::build(first.iter().chain(&others), &self.summaries)
     }
 }
 
@@ -203,7 +144,7 @@ impl Reported {
 pub fn write_with(
     registry: &Registry,
     runs: &[PathBuf],
-    first: Vec<AnyChapter<'_>>,
+    first: &[AnyChapter<'_>],
     out: &Path,
     options: &ReportOptions,
 ) -> anyhow::Result<()> {
@@ -241,11 +182,28 @@ pub fn write_with(
     file.commit().with_context(cannot)
 }
 
+/// Writes a page that begins with these exhibits and shows no samples.
+pub fn write_page(
+    registry: &Registry,
+    (id, title): (&str, &str),
+    exhibits: Exhibits,
+    runs: &[PathBuf],
+    out: &Path,
+) -> anyhow::Result<()> {
+    let options = ReportOptions {
+        title: Some(title.into()),
+        lead: Some(id.into()),
+        max_samples: 0,
+        ..ReportOptions::default()
+    };
+    write_with(registry, runs, &[made(id, title, exhibits)], out, &options)
+}
+
 /// Every table and every figure's data as files, for papers.
 pub fn write_tables(
     registry: &Registry,
     runs: &[PathBuf],
-    first: Vec<AnyChapter<'_>>,
+    first: &[AnyChapter<'_>],
     folder: &Path,
 ) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

@@ -10,10 +10,10 @@ use mary_store::RunFolder;
 
 use super::summary;
 use crate::command::Command;
+use crate::commands::{print_json, tell};
 use crate::exit::{Status, UsageError, usage_error};
-use crate::own;
-use crate::rundir;
 use crate::settings::Place;
+use crate::{own, rundir};
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
@@ -69,10 +69,10 @@ impl Command for CompareArgs {
         let mut compared = compared(&place.registry, &paths, &wanted)?;
         let labels = side_labels(&paths)?;
         for warning in &compared.warnings {
-            super::tell(&format!("warning: {}", with_labels(warning, &labels)));
+            tell!("warning: {}", with_labels(warning, &labels));
         }
         if self.json {
-            super::print_json(&compared)?;
+            print_json(&compared)?;
         } else {
             // They are told above.
             compared.warnings.clear();
@@ -123,10 +123,7 @@ fn in_run(model: &str, run: &str) -> String {
 }
 
 pub fn labelled(tables: Vec<Table>, labels: &BTreeMap<String, String>) -> Vec<Table> {
-    let exhibits = Exhibits {
-        tables,
-        ..Exhibits::default()
-    };
+    let exhibits = Exhibits::of_tables(tables);
     exhibits.renamed(labels).tables
 }
 
@@ -163,6 +160,12 @@ pub fn compared(
     for path in paths {
         let folder = RunFolder::open(path)?;
         let manifest = mary_lab::completed(registry, folder.manifest());
+        if manifest.execution.adaptive.is_some() {
+            return usage_error(format!(
+                "{} is an adaptive run: each model was asked items chosen for it, so shares of right answers cannot be compared\nhint: compare the abilities with their intervals, which `mary report {0}` shows on the map of the scale",
+                manifest.id
+            ));
+        }
         // Two runs may hold the same model; the run's name tells them apart.
         let label = |model: &str| match paths.len() {
             1 => model.to_owned(),

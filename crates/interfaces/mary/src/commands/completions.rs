@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::cli::family::with_family_commands;
 use crate::command::{Command, command_line};
+use crate::commands::print;
 use crate::exit::{Status, usage_error};
 use crate::settings::Place;
 
@@ -32,7 +33,7 @@ impl Command for CompletionsArgs {
             (Some(shell), None) => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut command, "mary", &mut script);
-                super::print(&String::from_utf8_lossy(&script))?;
+                print(&String::from_utf8_lossy(&script))?;
             }
             (None, None) => return usage_error("which shell?"),
         }

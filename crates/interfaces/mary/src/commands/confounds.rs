@@ -1,11 +1,11 @@
 //! `mary confounds`: whether length, frequency or age of words explains the errors of stored runs.
 
 use clap::Args;
-use mary_report::terminal;
 use mary_store::RunFolder;
 
 use super::summary;
 use crate::command::Command;
+use crate::commands::print_json;
 use crate::exit::{Status, usage_error};
 use crate::rundir;
 use crate::settings::Place;
@@ -49,12 +49,10 @@ impl Command for ConfoundsArgs {
             );
         }
         if self.json {
-            super::print_json(&tables)?;
+            print_json(&tables)?;
             return Ok(Status::Done);
         }
-        for table in &tables {
-            super::print_table(&format!("{}\n", terminal::plain(table, summary::style())))?;
-        }
+        summary::show_tables(&tables)?;
         Ok(Status::Done)
     }
 }

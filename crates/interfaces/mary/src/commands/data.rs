@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use mary_contract::{Cell, Table, TuningForm, TuningRequest};
+use mary_contract::{Cell, TuningForm, TuningRequest};
 use mary_fetch::datasets::{FileState, LocalData};
 use mary_lab::TaskOptions;
+use mary_platform::counted;
 use serde_json::json;
 
 use super::audit::AuditArgs;
@@ -13,11 +14,11 @@ use super::summary;
 use crate::cli::TUNING_FORMS;
 use crate::cli::choices::one_of;
 use crate::command::Command;
+use crate::commands::{DECLARED, print, print_json, tell};
 use crate::exit::{MissingError, Status, UsageError};
-use crate::matching;
-use crate::own;
 use crate::settings::Place;
 use crate::terminal::bar;
+use crate::{matching, own};
 
 #[derive(Debug, Args)]
 pub struct DataArgs {
@@ -53,7 +54,7 @@ pub enum DataAction {
         /// Task id, or the name of a set (a name that is none lists them)
         task: String,
         /// Form of the file
-        #[arg(long, value_parser = one_of(TUNING_FORMS), default_value = "chat")]
+        #[arg(long, value_parser = one_of("cli.tuning-forms", TUNING_FORMS), default_value = "chat")]
         form: TuningForm,
         /// How much, where the set can be of any size: grid pairs, instances of each concept
         #[arg(short)]
@@ -115,7 +116,7 @@ fn list(local: &LocalData, json: bool) -> anyhow::Result<Status> {
             .iter()
             .map(|(card, here)| json!({"dataset": card, "folder": here, "bytes": card.bytes()}))
             .collect();
-        super::print_json(&cards)?;
+        print_json(&cards)?;
         return Ok(Status::Done);
     }
     let rows = known.iter().map(|(card, here)| {
@@ -131,17 +132,10 @@ fn list(local: &LocalData, json: bool) -> anyhow::Result<Status> {
             },
         ]
     });
-    let table = Table {
-        head: ["dataset", "what", "licence", "size", "state"]
-            .map(String::from)
-            .to_vec(),
-        rows: Cell::rows(rows.collect()),
-        ..Table::default()
-    };
+    let table = DECLARED.table("datasets");
+    let table = table.with_rows(Cell::rows(rows.collect()));
     summary::show_table(&table)?;
-    super::print(
-        "\n`mary data pull ID` fetches one; `--data-dir DIR` looks into a mirror first.\n",
-    )?;
+    print("\n`mary data pull ID` fetches one; `--data-dir DIR` looks into a mirror first.\n")?;
     Ok(Status::Done)
 }
 
@@ -191,10 +185,10 @@ fn pull(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
             true => "is already at",
             false => "is now at",
         };
-        super::tell(&format!("{id} {state} {}", pulled.folder.display()));
+        tell!("{id} {state} {}", pulled.folder.display());
         if !pulled.absent.is_empty() {
             let absent = pulled.absent.join(", ");
-            super::tell(&format!("  published nowhere, so not fetched: {absent}"));
+            tell!("  published nowhere, so not fetched: {absent}");
         }
     }
     Ok(Status::Done)
@@ -212,19 +206,19 @@ fn verify(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
         ids => chosen(ids, &here)?,
     };
     if wanted.is_empty() {
-        super::tell("no dataset is on this machine\nhint: `mary data pull ID` fetches one");
+        tell!("no dataset is on this machine\nhint: `mary data pull ID` fetches one");
         return Ok(Status::Done);
     }
     let mut all_good = true;
     for id in wanted {
         let report = local.verify(id)?;
         all_good &= report.is_good();
-        let files = mary_platform::counted(report.files.len(), "file");
+        let files = counted(report.files.len(), "file");
         let bad = || report.files.iter().filter(|f| f.state != FileState::Good);
         let good = report.files.len() - bad().count();
-        super::print(&format!("{id}: {good} of {files} good\n"))?;
+        print(&format!("{id}: {good} of {files} good\n"))?;
         for file in bad() {
-            super::print(&format!("  {}: {}\n", file.path, words(&file.state)))?;
+            print(&format!("  {}: {}\n", file.path, words(&file.state)))?;
         }
     }
     Ok(Status::done_if(all_good))

@@ -1,12 +1,10 @@
 //! The chapter of a report on designs: effects in bits, and the mean surprisal of each condition.
 
-use mary_contract::{
-    Axis, Cell, Estimate, Exhibits, Figure, Point, RunSummary, Scale, Series, SummaryRow, Table,
-};
-use mary_report::html::{Chapter, Contents};
+use mary_contract::{Cell, Estimate, Exhibits, Figure, Point, Series, SummaryRow};
+use mary_report::html::Chapter;
 
-/// Effects and condition means, where a task is a design.
-pub struct Designs;
+use super::DECLARED;
+use super::chapters::AnyChapter;
 
 const BITS: &str = ", bits";
 
@@ -20,18 +18,9 @@ fn mean_of(name: &str) -> Option<(&str, &str)> {
     (!condition.contains('%')).then_some((region, condition))
 }
 
-impl Chapter for Designs {
-    type Error = anyhow::Error;
-
-    fn id(&self) -> &str {
-        "designs"
-    }
-
-    fn title(&self) -> &str {
-        "Designs"
-    }
-
-    fn build(&self, runs: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+/// Effects and condition means, where a task is a design.
+pub fn chapter<'a>() -> AnyChapter<'a> {
+    Chapter::new("designs", "Designs", |runs| {
         let mut shown = Exhibits::default();
         let mut rows = Vec::new();
         for row in runs.iter().flat_map(|run| &run.rows) {
@@ -51,16 +40,10 @@ impl Chapter for Designs {
         if shown.figures.is_empty() {
             return Ok(None);
         }
-        shown.tables.push(Table {
-            id: "designs-effects".into(),
-            title: "Effects of designs".into(),
-            caption: "Mean over items in bits of surprisal, with Student's interval. Differences of predictions are positive where the prediction holds.".into(),
-            head: ["model", "task", "effect", "bits", "95% interval", "items"].map(String::from).into(),
-            rows: Cell::figures(rows),
-            ..Table::default()
-        });
+        let table = DECLARED.table("designs-effects");
+        shown.tables.push(table.with_rows(Cell::figures(rows)));
         Ok(Some(shown.into()))
-    }
+    })
 }
 
 fn effect_row(row: &SummaryRow, effect: &str, found: &Estimate) -> Vec<String> {
@@ -90,34 +73,17 @@ fn figure(row: &SummaryRow, region: &str, at: usize) -> Figure {
     let mut series: Vec<Series> = Vec::new();
     for (condition, found) in means {
         let (label, name) = split(condition);
-        let point = Point {
-            label,
-            y: found.value,
-            low: Some(found.low),
-            high: Some(found.high),
-            ..Point::default()
-        };
+        let point = Point::measured(label, found);
         match series.iter_mut().find(|s| s.name == name) {
             Some(known) => known.points.push(point),
-            None => series.push(Series {
-                name,
-                published: false,
-                points: vec![point],
-            }),
+            None => series.push(Series::measured(name, [point])),
         }
     }
-    let axis = |title: &str, scale| Axis {
-        title: title.to_owned(),
-        scale,
-        range: None,
-    };
-    Figure {
-        id: format!("designs-{at}"),
-        title: format!("{}: region {region}, {}", row.task, row.model),
-        caption: "Mean surprisal of each condition with its interval over items. Lines that are not parallel are an interaction, whose own interval stands in the table; overlapping intervals here say nothing about it, as the same items stand in all conditions.".into(),
-        x: axis("condition", Scale::Category),
-        y: axis("surprisal, bits", Scale::Linear),
-        series,
-        ..Figure::default()
-    }
+    DECLARED
+        .figure("designs-{at}")
+        .saying("at", at)
+        .saying("task", &row.task)
+        .saying("region", region)
+        .saying("model", &row.model)
+        .with_series(series)
 }

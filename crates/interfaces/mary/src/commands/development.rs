@@ -22,9 +22,7 @@ pub fn exhibits(registry: &Registry, runs: &[RunSummary]) -> Exhibits {
     for family in registry.families() {
         if let Some(development) = family.development() {
             let shown = development.exhibits(runs);
-            all.tables.extend(shown.tables);
-            all.figures.extend(shown.figures);
-            all.pictures.extend(shown.pictures);
+            all.append(shown);
         }
     }
     all

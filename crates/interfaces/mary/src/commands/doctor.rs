@@ -162,7 +162,12 @@ fn gpu() -> Check {
                 let free = free.map_or(String::new(), |bytes| format!(", {} free", size(bytes)));
                 format!("cuda:{number} {name}{free}")
             });
-            good("GPU", named.collect::<Vec<_>>().join("; "))
+            let mut named: Vec<String> = named.collect();
+            if found.len() > 1 {
+                let all: Vec<String> = (0..found.len()).map(|n| format!("cuda:{n}")).collect();
+                named.push(format!("one model on all: --device {}", all.join("+")));
+            }
+            good("GPU", named.join("; "))
         }
         Err(why) => {
             let why = match cfg!(feature = "cuda") {

@@ -4,40 +4,25 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use mary_contract::{Cell, NumberColumns, Table};
+use mary_contract::{Cell, Table};
 use mary_lab::checkpoints::State;
 use mary_report::text;
 use mary_store::{ExportForm, RunFolder};
 
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
+use crate::commands::{DECLARED, print};
 use crate::exit::{Status, usage_error};
 use crate::rundir;
 use crate::settings::Place;
 
 const FORMS: Choices<ExportForm> = &[
-    ("inspect", ExportForm::InspectJson, "Inspect's JSON log"),
-    ("eval", ExportForm::InspectEval, "Inspect's .eval archive"),
-    (
-        "lm-eval",
-        ExportForm::LmEval,
-        "lm-evaluation-harness results and samples",
-    ),
-    (
-        "csv",
-        ExportForm::Csv,
-        "One row per sample, for R, pandas and spreadsheets",
-    ),
-    (
-        "parquet",
-        ExportForm::Parquet,
-        "The same rows with types, compressed, for pandas, polars, DuckDB and Arrow",
-    ),
-    (
-        "every-eval-ever",
-        ExportForm::EveryEvalEver,
-        "Scores with intervals, a record per model, in the schema of Every Eval Ever",
-    ),
+    ("inspect", ExportForm::InspectJson),
+    ("eval", ExportForm::InspectEval),
+    ("lm-eval", ExportForm::LmEval),
+    ("csv", ExportForm::Csv),
+    ("parquet", ExportForm::Parquet),
+    ("every-eval-ever", ExportForm::EveryEvalEver),
 ];
 
 #[derive(Debug, Args)]
@@ -46,7 +31,7 @@ pub struct ExportArgs {
     /// newest run]
     pub run: Option<String>,
     /// Format
-    #[arg(long, visible_alias = "format", value_parser = one_of(FORMS))]
+    #[arg(long, visible_alias = "format", value_parser = one_of("export.forms", FORMS))]
     pub to: ExportForm,
     /// Folder to write into [default: export/ in its folder]
     #[arg(short, long, value_name = "DIR")]
@@ -75,7 +60,7 @@ impl Command for ExportArgs {
         }
         for run in &runs {
             for file in mary_store::export(&RunFolder::open(run)?, self.to, &out)? {
-                super::print(&format!("{}\n", file.display()))?;
+                print(&format!("{}\n", file.display()))?;
             }
         }
         if let Some(sweep) = found.sweep() {
@@ -83,7 +68,7 @@ impl Command for ExportArgs {
             let rows = text::csv(&listed(sweep));
             mary_platform::replace_file(&file, rows.as_bytes())
                 .with_context(|| file.display().to_string())?;
-            super::print(&format!("{}\n", file.display()))?;
+            print(&format!("{}\n", file.display()))?;
         }
         Ok(Status::Done)
     }
@@ -108,15 +93,6 @@ fn listed(sweep: &State) -> Table {
             run,
         ]
     });
-    Table {
-        id: "checkpoints".into(),
-        title: String::new(),
-        caption: String::new(),
-        head: ["model", "size", "checkpoint", "step", "tokens", "run"]
-            .map(String::from)
-            .into(),
-        rows: Cell::figures(rows.collect()),
-        published: vec![],
-        numbers: NumberColumns::At(vec![]),
-    }
+    let table = DECLARED.table("checkpoints");
+    table.with_rows(Cell::figures(rows.collect()))
 }

@@ -7,6 +7,7 @@ use mary_store::RunFolder;
 
 use super::summary;
 use crate::cli::family::{run_named, typed};
+use crate::commands::print;
 use crate::exit::{Status, UsageError, usage_error};
 use crate::settings::Place;
 use crate::{matching, rundir};
@@ -45,7 +46,7 @@ pub fn family(place: &Place, family: &dyn Family, matches: &ArgMatches) -> anyho
             let _ = std::fs::create_dir(folder);
         }
         std::fs::write(path, bytes).with_context(|| path.display().to_string())?;
-        super::print(&format!("{}\n", path.display()))?;
+        print(&format!("{}\n", path.display()))?;
     }
     Ok(Status::Done)
 }

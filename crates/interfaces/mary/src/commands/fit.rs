@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use mary_contract::{Cell, NumberColumns, Table};
-use mary_report::terminal;
+use mary_contract::{Cell, Table};
 use mary_stats::mixed::{self, Criterion, Design, Formula, Mixed, Redrawn};
 use mary_stats::{LEVEL, StatsError};
+use serde_json::json;
 
-use super::summary;
+use super::{DECLARED, summary};
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
+use crate::commands::{print, print_json};
 use crate::exit::{Status, usage_error};
 use crate::settings::Place;
 
@@ -22,16 +23,8 @@ pub enum FitFamily {
 }
 
 const FAMILIES: Choices<FitFamily> = &[
-    (
-        "linear",
-        FitFamily::Linear,
-        "Numbers: times, surprisals, ratings",
-    ),
-    (
-        "logistic",
-        FitFamily::Logistic,
-        "Right or wrong, as 0 and 1 or two words",
-    ),
+    ("linear", FitFamily::Linear),
+    ("logistic", FitFamily::Logistic),
 ];
 
 #[derive(Debug, Args)]
@@ -41,7 +34,7 @@ pub struct FitArgs {
     /// Table with a header: CSV, or TSV by its ending
     pub table: PathBuf,
     /// Kind of outcome
-    #[arg(long, default_value = "linear", value_parser = one_of(FAMILIES))]
+    #[arg(long, default_value = "linear", value_parser = one_of("fit.families", FAMILIES))]
     pub family: FitFamily,
     /// Maximum likelihood instead of restricted [default: restricted, but full with --against]
     #[arg(long)]
@@ -80,20 +73,16 @@ impl Command for FitArgs {
             .or_else(|error| usage_error(error.to_string()))?;
         if self.json {
             let test = test.map(|(statistic, freedom, p)| {
-                serde_json::json!({"statistic": statistic, "freedom": freedom, "p": p})
+                json!({"statistic": statistic, "freedom": freedom, "p": p})
             });
-            super::print_json(
-                &serde_json::json!({"fit": found, "against": smaller, "test": test, "bootstrap": redrawn}),
+            print_json(
+                &json!({"fit": found, "against": smaller, "test": test, "bootstrap": redrawn}),
             )?;
             return Ok(Status::Done);
         }
-        for table in [
-            fixed(&found, redrawn.as_ref()),
-            random(&found, redrawn.as_ref()),
-        ] {
-            super::print_table(&format!("{}\n", terminal::plain(&table, summary::style())))?;
-        }
-        super::print(&self.notes(&found, test, redrawn.as_ref()))?;
+        let redrawn = redrawn.as_ref();
+        summary::show_tables(&[fixed(&found, redrawn), random(&found, redrawn)])?;
+        print(&self.notes(&found, test, redrawn))?;
         Ok(Status::Done)
     }
 }
@@ -219,15 +208,8 @@ fn fixed(found: &Mixed, redrawn: Option<&Redrawn>) -> Table {
             found.p(at).map_or_else(String::new, p_text),
         ]
     });
-    Table {
-        title: "Fixed effects".into(),
-        head: ["effect", "estimate", "error", "95% interval", "p"]
-            .map(String::from)
-            .into(),
-        rows: Cell::figures(rows.collect()),
-        numbers: NumberColumns::At(vec![1, 2, 3, 4]),
-        ..Table::default()
-    }
+    let table = DECLARED.table("fit-fixed");
+    table.with_rows(Cell::figures(rows.collect()))
 }
 
 fn random(found: &Mixed, redrawn: Option<&Redrawn>) -> Table {
@@ -261,22 +243,11 @@ fn random(found: &Mixed, redrawn: Option<&Redrawn>) -> Table {
             String::new(),
         ]);
     }
-    let mut head = vec![
-        "group (levels)",
-        "effect",
-        "standard deviation",
-        "95% interval",
-        "correlations",
-    ];
     if redrawn.is_none() {
-        head.remove(3);
         rows.iter_mut().for_each(|row| drop(row.remove(3)));
     }
-    Table {
-        title: "Random effects".into(),
-        head: head.into_iter().map(String::from).collect(),
-        rows: Cell::figures(rows),
-        numbers: NumberColumns::At(vec![2, 3]),
-        ..Table::default()
-    }
+    DECLARED
+        .table("fit-random")
+        .with_heads("interval", redrawn.map(|_| "95% interval"))
+        .with_rows(Cell::figures(rows))
 }

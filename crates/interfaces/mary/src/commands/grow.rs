@@ -14,9 +14,9 @@ use mary_train::{
     GrowEvent, GrowReport, GrowSettings, Size, TextSource, VisionSettings, VisionSize, grow_vision,
 };
 
-use super::chapters::{self, MadeChapter};
-use super::development;
+use super::{chapters, development};
 use crate::command::Command;
+use crate::commands::tell;
 use crate::exit::{Status, UsageError, usage_error};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
@@ -107,7 +107,7 @@ impl Command for GrowArgs {
             ControlFlow::Continue(())
         })?;
         if let Some(error) = failure {
-            super::tell(&format!("warning: the developmental plot: {error:#}"));
+            tell!("warning: the developmental plot: {error:#}");
         }
         display.bar.finish_and_clear();
         Ok(conclude(&report, steps))
@@ -147,15 +147,16 @@ fn conclude(report: &GrowReport, steps: u64) -> Status {
         true => ("done", Status::Done),
         false => ("not done; the same command continues", Status::Stopped),
     };
-    super::tell(&format!(
+    tell!(
         "step {} of {steps}, {state} ({:.0} tokens/s)",
-        report.step, report.tokens_per_second
-    ));
+        report.step,
+        report.tokens_per_second
+    );
     if let Some(folder) = &report.last_checkpoint {
-        super::tell(&format!(
+        tell!(
             "last checkpoint: {0}\ntry it: mary run -m hf/{0}",
             folder.display()
-        ));
+        );
     }
     status
 }
@@ -191,14 +192,8 @@ fn develop(
     let out = args.out.join("development.html");
     let paths: Vec<_> = growth.runs.iter().map(|(path, _)| path.clone()).collect();
     let options = ReportOptions::default();
-    let chapter = MadeChapter("development", "Development", growth.exhibits);
-    chapters::write_with(
-        &place.registry,
-        &paths,
-        vec![Box::new(chapter)],
-        &out,
-        &options,
-    )?;
+    let chapter = chapters::made("development", "Development", growth.exhibits);
+    chapters::write_with(&place.registry, &paths, &[chapter], &out, &options)?;
     let Some((_, last)) = growth.runs.last() else {
         return Ok("no checkpoint yet".into());
     };
@@ -235,7 +230,7 @@ impl Display {
     }
 
     fn say(&self, line: &str) {
-        self.bar.suspend(|| super::tell(line));
+        self.bar.suspend(|| tell!("{line}"));
     }
 
     fn show(&mut self, event: &GrowEvent) {

@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Deserialize;
 
 use crate::command::Command;
+use crate::commands::print;
 use crate::exit::{Status, usage_error};
 use crate::settings::Place;
 
@@ -46,7 +47,7 @@ impl Command for GuideArgs {
     fn run(&self, _: &Place) -> anyhow::Result<Status> {
         let guide = read()?;
         if self.words.is_empty() {
-            super::print(&listed(&guide))?;
+            print(&listed(&guide))?;
             return Ok(Status::Done);
         }
         let asked = self.words.join(" ");
@@ -57,7 +58,7 @@ impl Command for GuideArgs {
             ));
         }
         let shown: Vec<String> = best.into_iter().map(shown).collect();
-        super::print(&shown.join("\n"))?;
+        print(&shown.join("\n"))?;
         Ok(Status::Done)
     }
 }

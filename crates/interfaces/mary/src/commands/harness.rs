@@ -12,6 +12,7 @@ use mary_taskfile::OwnTask;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::commands::{print, tell};
 use crate::exit::{Status, missing_error, usage_error};
 
 const SCRIPT: &str = include_str!("harness.py");
@@ -74,7 +75,7 @@ pub fn import(args: &ImportArgs, data: &dyn DataSource) -> anyhow::Result<Status
             complete &= take(task, &staged, &args.to, data)?;
         }
         if !complete {
-            super::tell(SERVE);
+            tell!("{}", SERVE);
         }
         Ok(Status::done_if(complete))
     });
@@ -140,7 +141,7 @@ fn take(built: &Built, staged: &Path, to: &Path, data: &dyn DataSource) -> anyho
         }
     }
     if let Some(why) = refused {
-        super::print(&format!("refused: {}: {why}\n", built.task))?;
+        print(&format!("refused: {}: {why}\n", built.task))?;
         return Ok(false);
     }
     let mut names = vec![format!("{}.jsonl", built.data)];
@@ -154,9 +155,9 @@ fn take(built: &Built, staged: &Path, to: &Path, data: &dyn DataSource) -> anyho
     for name in names {
         std::fs::rename(staged.join(&name), to.join(&name)).with_context(|| name.clone())?;
         if name.ends_with(".toml") {
-            super::print(&format!("{}  {rows} rows\n", to.join(name).display()))?;
+            print(&format!("{}  {rows} rows\n", to.join(name).display()))?;
         }
     }
-    super::tell(&built.about);
+    tell!("{}", built.about);
     Ok(true)
 }

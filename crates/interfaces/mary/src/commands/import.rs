@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use mary_platform::counted;
 use mary_store::{Foreign, ImportOptions, RunFolder, keep, read_foreign};
 
 use super::recognise::{Benchmarks, recognise};
 use crate::command::Command;
+use crate::commands::{print, tell};
 use crate::exit::Status;
 use crate::settings::Place;
 
@@ -45,20 +47,20 @@ impl Command for ImportArgs {
             if let Some(runs) = super::released::import(place, file)? {
                 for (path, samples) in runs {
                     add_up(place, &path, samples)?;
-                    super::print(&format!("{}\n", path.display()))?;
+                    print(&format!("{}\n", path.display()))?;
                 }
                 continue;
             }
             let mut foreign = read_foreign(file, &options)?;
             let theirs = foreign.task().to_owned();
             let remark = recognise(&mut benchmarks, &mut foreign);
-            super::tell(&format!(
+            tell!(
                 "{}: {}",
                 file.display(),
-                mary_platform::counted(foreign.samples().count(), "sample")
-            ));
+                counted(foreign.samples().count(), "sample")
+            );
             if let Some(remark) = remark {
-                super::tell(&remark);
+                tell!("{remark}");
             }
             let same = |part: &&mut (PathBuf, Foreign)| {
                 foreign.task() != theirs
@@ -74,9 +76,9 @@ impl Command for ImportArgs {
             let imported = keep(&file, foreign, &place.runs)?;
             add_up(place, &imported.path, imported.samples)?;
             for remark in &imported.remarks {
-                super::tell(remark);
+                tell!("{remark}");
             }
-            super::print(&format!("{}\n", imported.path.display()))?;
+            print(&format!("{}\n", imported.path.display()))?;
         }
         Ok(Status::Done)
     }

@@ -6,28 +6,12 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::command::Command;
+use crate::commands::print;
 use crate::exit::{Status, usage_error};
 use crate::settings::Place;
 
 /// What is written: everything commented out but one profile.
-const FILE: &str = "\
-# Read by every `mary` command in this folder. What is typed counts before what stands here.
-
-# output_path = \"runs\"          # where run folders lie
-# data_dir = \"datasets\"         # upstream datasets that are on this machine already
-# cache_dir = \".mary-cache\"     # answers, datasets and models kept between runs
-
-# Options of a command when nothing else is typed, by their long names (`mary run --help`).
-# [run]
-# model = [\"small=gguf/./models/small.gguf\", \"hf/EleutherAI/pythia-70m\"]
-# seed = 7
-# set = { mode = \"generate\" }
-
-# `mary run --profile paper` means this.
-[profile.paper.run]
-tasks = [\"FAMILY\"]
-shots = 50
-";
+const FILE: &str = include_str!("init.toml");
 
 #[derive(Debug, Args)]
 pub struct InitArgs {}
@@ -44,7 +28,7 @@ impl Command for InitArgs {
         let family = place.registry.families().first().map_or("all", |f| f.id());
         std::fs::write(path, FILE.replace("FAMILY", family))
             .with_context(|| path.display().to_string())?;
-        super::print("mary.toml\n")?;
+        print("mary.toml\n")?;
         Ok(Status::Done)
     }
 }

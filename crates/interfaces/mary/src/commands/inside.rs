@@ -8,17 +8,17 @@ use clap::Args;
 use mary_contract::{Exhibits, Model};
 use mary_lab::inside::{Subject, check};
 use mary_lab::texts::table::{Form, Type};
-use mary_report::html::ReportOptions;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::chapters::{AnyChapter, MadeChapter, write_with};
 use super::{instruments, summary};
 use crate::cli::ModelArgs;
+use crate::commands::chapters::write_page;
+use crate::commands::{print_json, tell};
 use crate::exit::Status;
 use crate::laboratory::laboratory;
 use crate::settings::Place;
-use crate::specification;
+use crate::{rundir, specification};
 
 /// The seed of the untrained twin.
 const TWIN: &str = "1";
@@ -69,9 +69,7 @@ impl InsideArgs {
             if !self.no_controls {
                 match provider.open(subject, &untrained) {
                     Ok(opened) => twin = Some(opened),
-                    Err(error) => {
-                        super::tell(&format!("note: {name} has no untrained twin: {error}"))
-                    }
+                    Err(error) => tell!("note: {name} has no untrained twin: {error}"),
                 }
             }
             let twin = twin.as_deref().map(Subject::new).transpose()?;
@@ -89,13 +87,11 @@ impl InsideArgs {
         exhibits: Exhibits,
     ) -> anyhow::Result<Status> {
         match self.json {
-            true => super::print_json(&found)?,
+            true => print_json(&found)?,
             false => exhibits.tables.iter().try_for_each(summary::show_table)?,
         }
-        let free = |folder: &PathBuf| !folder.exists();
-        let numbered = (1..).map(|n: usize| place.runs.join(format!("{name}-{n}")));
-        let folder = self.out.clone().or_else(|| numbered.clone().find(free));
-        let folder = folder.unwrap_or_else(|| place.runs.join(name));
+        let folder = self.out.clone();
+        let folder = folder.unwrap_or_else(|| rundir::next(&place.runs, name));
         std::fs::create_dir_all(&folder)?;
         let json = serde_json::to_vec_pretty(&found)?;
         mary_platform::replace_file(&folder.join(format!("{name}.json")), &json)?;
@@ -119,15 +115,8 @@ impl InsideArgs {
             writer.finish().map_err(cannot)?;
         }
         let report = summary::report_path(&folder);
-        let options = ReportOptions {
-            title: Some(title.into()),
-            lead: Some(name.into()),
-            max_samples: 0,
-            ..ReportOptions::default()
-        };
-        let first: Vec<AnyChapter<'_>> = vec![Box::new(MadeChapter(name, title, exhibits))];
-        write_with(&place.registry, &[], first, &report, &options)?;
-        super::tell(&format!("report: {}", report.display()));
+        write_page(&place.registry, (name, title), exhibits, &[], &report)?;
+        tell!("report: {}", report.display());
         Ok(Status::Done)
     }
 }

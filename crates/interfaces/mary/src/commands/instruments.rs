@@ -5,16 +5,54 @@ use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use mary_contract::{Limit, Task};
 use mary_lab::texts::InstrumentError;
 use mary_lab::texts::table::{Form, Head, Writer};
 use mary_lab::{Laboratory, PreparedRun, RunSpec, TaskChoice};
 
 use crate::cli::ModelArgs;
+use crate::commands::{print, tell};
 use crate::exit::{Status, UsageError, missing_error, usage_error};
 use crate::laboratory::laboratory_with;
 use crate::settings::Place;
 use crate::specification;
+
+/// A user's texts, and which models are asked about them.
+#[derive(Debug, Args)]
+pub struct TextArgs {
+    /// Texts: lines (.txt), or rows of .csv, .tsv, .jsonl or .parquet; `-` reads lines from standard
+    /// input
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub models: ModelArgs,
+    /// Column of the texts
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        default_value = "text",
+        conflicts_with = "pair"
+    )]
+    pub text: String,
+    /// Column of ids [default: `id` where there is one, else the line]
+    #[arg(long, value_name = "COLUMN")]
+    pub id: Option<String>,
+    /// Columns carried into the tables: conditions, items … (comma-separated or repeated)
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub keep: Vec<String>,
+    /// Column with the words of a region of interest
+    #[arg(long, value_name = "COLUMN", conflicts_with = "marks")]
+    pub region: Option<String>,
+    /// Regions of interest are marked in the texts, with these two marks
+    #[arg(long, value_name = "OPEN CLOSE", num_args = 0..=1, default_missing_value = "[[ ]]")]
+    pub marks: Option<String>,
+    /// Items: a count (100) or a share (0.1)
+    #[arg(short, long)]
+    pub limit: Option<Limit>,
+    /// Estimate requests and cost; send nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+}
 
 /// The file of texts; what comes on standard input is kept in the cache folder, named by its content, so
 /// that it can be read more than once and the same input continues the same run.
@@ -65,7 +103,7 @@ pub fn frequencies(place: &Place) -> Option<Arc<mary_lab::texts::Frequencies>> {
     match mary_lab::texts::Frequencies::frequencies(&place.local_data(), "en") {
         Ok(known) => Some(Arc::new(known)),
         Err(error) => {
-            super::tell(&format!("note: frequencies are left out: {error}"));
+            tell!("note: frequencies are left out: {error}");
             None
         }
     }
@@ -97,8 +135,8 @@ pub fn cannot_write(path: Option<&Path>, source: io::Error) -> InstrumentError {
 
 pub fn dry_run(prepared: &PreparedRun<'_>) -> anyhow::Result<Status> {
     let dry = prepared.estimate()?;
-    super::print(&format!("{}\n", dry.to_string().trim_end()))?;
-    super::tell("nothing was asked");
+    print(&format!("{}\n", dry.to_string().trim_end()))?;
+    tell!("nothing was asked");
     Ok(Status::Done)
 }
 
@@ -113,11 +151,11 @@ pub fn tell_failures(run: &mary_lab::Run<'_>, failed: usize) -> anyhow::Result<(
             .filter_map(|e| e.reply.as_ref().err());
         if let Some(error) = errors.next_back() {
             let hint = error.hint.iter().map(|h| format!("\nhint: {h}"));
-            super::tell(&format!(
+            tell!(
                 "warning: {failed} have no score; the first of them (`{}`): {error}{}",
                 sample.id.item,
                 hint.collect::<String>()
-            ));
+            );
             break;
         }
     }

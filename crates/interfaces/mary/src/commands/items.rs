@@ -4,24 +4,22 @@ use std::path::PathBuf;
 
 use clap::Args;
 use mary_lab::TaskOptions;
+use mary_platform::counted;
 use mary_store::{ItemsError, ItemsForm, ItemsOf, write_items};
 
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
+use crate::commands::{print, tell};
 use crate::exit::{Status, UsageError, usage_error};
 use crate::own;
 use crate::settings::Place;
 
 const FORMS: Choices<ItemsForm> = &[
-    ("jsonl", ItemsForm::Jsonl, "One object a line"),
-    ("csv", ItemsForm::Csv, "Fields with commas"),
-    ("parquet", ItemsForm::Parquet, "Typed columns"),
-    (
-        "lm-eval",
-        ItemsForm::LmEval,
-        "A task file of lm-evaluation-harness with its data",
-    ),
-    ("inspect", ItemsForm::Inspect, "A dataset of Inspect"),
+    ("jsonl", ItemsForm::Jsonl),
+    ("csv", ItemsForm::Csv),
+    ("parquet", ItemsForm::Parquet),
+    ("lm-eval", ItemsForm::LmEval),
+    ("inspect", ItemsForm::Inspect),
 ];
 
 #[derive(Debug, Args)]
@@ -29,7 +27,7 @@ pub struct ItemsArgs {
     /// Task id, or a task file
     pub task: String,
     /// Format
-    #[arg(long, visible_alias = "format", value_parser = one_of(FORMS), default_value = "jsonl")]
+    #[arg(long, visible_alias = "format", value_parser = one_of("items.forms", FORMS), default_value = "jsonl")]
     pub to: ItemsForm,
     /// Seed of the items
     #[arg(long, default_value_t = 0)]
@@ -104,10 +102,10 @@ impl Command for ItemsArgs {
             ItemsError::Store(error) => error.into(),
             ItemsError::Unfit(why) => UsageError::new(format!("{}: {why}", card.id)).into(),
         })?;
-        let items = mary_platform::counted(count, "item");
-        super::tell(&format!("{items} of {}", card.id));
+        let items = counted(count, "item");
+        tell!("{items} of {}", card.id);
         for file in files {
-            super::print(&format!("{}\n", file.display()))?;
+            print(&format!("{}\n", file.display()))?;
         }
         Ok(Status::Done)
     }

@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mary_lab::cluster::progress::{self, ShardProgress, Standing};
+use mary_platform::counted;
+use serde_json::json;
 
 use crate::command::Command;
+use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, missing_error, usage_error};
 use crate::rundir;
 use crate::settings::Place;
@@ -30,10 +33,10 @@ impl Command for JobsArgs {
             all.extend(progress::shards(&folder, of)?);
         }
         if self.json {
-            super::print_json(&serde_json::json!({"folder": folder, "shards": all}))?;
+            print_json(&json!({"folder": folder, "shards": all}))?;
             return Ok(Status::Done);
         }
-        super::print(&format!("{}\n{}", folder.display(), table(&all)))?;
+        print(&format!("{}\n{}", folder.display(), table(&all)))?;
         Ok(Status::Done)
     }
 }
@@ -90,16 +93,16 @@ pub fn say_missing(folder: &Path) -> anyhow::Result<bool> {
         .collect();
     for shard in open.iter().take(20) {
         let planned = shard.planned.map_or_else(|| "?".into(), |n| n.to_string());
-        super::tell(&format!(
+        tell!(
             "missing: shard {}/{of}: {} of {planned}, {}",
             shard.index,
             shard.done,
             state(&shard.standing)
-        ));
+        );
     }
     if open.len() > 20 {
-        let more = mary_platform::counted(open.len() - 20, "shard");
-        super::tell(&format!("missing: {more} more"));
+        let more = counted(open.len() - 20, "shard");
+        tell!("missing: {more} more");
     }
     Ok(open.is_empty())
 }

@@ -9,11 +9,10 @@ use mary_contract::{Registry, RunSummary, Table};
 use super::{tune, tuned};
 use crate::cli::{LoraArgs, TestingArgs, TrainingSetArgs};
 use crate::command::Command;
+use crate::commands::tell;
 use crate::exit::{Status, UsageError, usage_error};
-use crate::library;
-use crate::matching;
-use crate::rundir;
 use crate::settings::Place;
+use crate::{library, matching, rundir};
 
 #[derive(Debug, Args)]
 pub struct MatrixArgs {
@@ -72,7 +71,7 @@ fn tune_and_test(
     let mut tuned: BTreeMap<String, PathBuf> = BTreeMap::new();
     for (i, name) in wanted.iter().enumerate() {
         let task = named(&place.registry, name)?;
-        super::tell(&format!("[{}/{}] {task}", i + 1, wanted.len()));
+        tell!("[{}/{}] {task}", i + 1, wanted.len());
         let folder = tune_on(place, &base, &task, (out, args))?;
         tuned.insert(task, folder);
     }
@@ -95,7 +94,7 @@ fn tune_and_test(
     let own = tuned::differences(&run, |model, task| {
         names.get(task).is_some_and(|own| own == model)
     })?;
-    super::tell("\ntuned on the task itself, against the untuned model:");
+    tell!("\ntuned on the task itself, against the untuned model:");
     tuned::show(std::slice::from_ref(&own), None)?;
     tuned::write_report(place, &run, vec![own])?;
     Ok(Status::Done)
@@ -158,10 +157,8 @@ fn tables(
 
 fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
     let original = args.original.clone().unwrap_or_default();
-    let mut summaries = Vec::new();
-    for path in rundir::find_all(place, &args.runs)? {
-        summaries.push(library::summary(&place.registry, &path)?);
-    }
+    let paths = rundir::find_all(place, &args.runs)?;
+    let summaries = library::summaries(&place.registry, &paths)?;
     let known = |model: &str| {
         let mut rows = summaries.iter().flat_map(|s| &s.rows);
         rows.any(|row| row.model == model)
@@ -188,8 +185,8 @@ fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
 fn show(tables: &[Table], csv: Option<&Path>) -> anyhow::Result<()> {
     let printed = |table: &&Table| table.published.len() == table.rows.len();
     if tables.iter().filter(|t| !printed(t)).count() > 1 {
-        super::tell(
-            "these runs were not all asked the same: one table for each way of asking, the difference in its title",
+        tell!(
+            "these runs were not all asked the same: one table for each way of asking, the difference in its title"
         );
     }
     tuned::show(tables, csv)

@@ -1,8 +1,7 @@
 //! `mary merge`: the shards of a run or sweep into its own folder, or run folders into a new one.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mary_contract::RunSummary;
@@ -12,6 +11,7 @@ use mary_store::{MergeReport, ResponseCache, RunFolder, ShardPlace, network_file
 
 use super::{chapters, jobs, summary, sweep};
 use crate::command::Command;
+use crate::commands::tell;
 use crate::exit::{Status, missing_error, usage_error};
 use crate::own;
 use crate::settings::Place;
@@ -85,19 +85,16 @@ fn planned(folders: &[&Path]) -> anyhow::Result<usize> {
 
 fn missing(lacking: usize, whole: usize) {
     let verb = if lacking == 1 { "is" } else { "are" };
-    super::tell(&format!(
-        "{lacking} of {} {verb} missing",
-        counted(whole, "sample")
-    ));
+    tell!("{lacking} of {} {verb} missing", counted(whole, "sample"));
 }
 
 fn say(merged: &MergeReport) {
-    super::tell(&format!(
+    tell!(
         "{} ({} in several shards, {} replaced by answers)",
         counted(merged.samples, "sample"),
         merged.duplicates,
         counted(merged.replaced, "failure"),
-    ));
+    );
     let notes = [
         (
             merged.differing,
@@ -122,7 +119,7 @@ fn say(merged: &MergeReport) {
     ];
     for (count, noun, what) in notes {
         if count > 0 {
-            super::tell(&format!("note: {} {what}", counted(count, noun)));
+            tell!("note: {} {what}", counted(count, noun));
         }
     }
 }
@@ -160,9 +157,9 @@ fn show(place: &Place, folder: &Path, whole: usize, json: bool) -> anyhow::Resul
     let path = summary::report_path(folder);
     let runs = [folder.to_owned()];
     let options = ReportOptions::default();
-    chapters::write_with(&place.registry, &runs, Vec::new(), &path, &options)?;
-    super::tell(&format!("report: {}", path.display()));
-    super::tell(&format!("run:    {}", folder.display()));
+    chapters::write_with(&place.registry, &runs, &[], &path, &options)?;
+    tell!("report: {}", path.display());
+    tell!("run:    {}", folder.display());
     Ok(added)
 }
 
@@ -182,11 +179,11 @@ fn join_caches(place: &Place, folders: &[&Path]) -> anyhow::Result<()> {
             .iter()
             .map(|folder| folder.join(mary_store::SHARDS).display().to_string())
             .collect();
-        super::tell(&format!(
+        tell!(
             "note: the shards' caches stay in {}: {} lies on a network file system ({kind})",
             places.join(", "),
             answers.display()
-        ));
+        );
         return Ok(());
     }
     let mut cache = ResponseCache::open(&answers)?;
@@ -194,6 +191,6 @@ fn join_caches(place: &Place, folders: &[&Path]) -> anyhow::Result<()> {
     for folder in with {
         new += mary_store::join_caches(&mut cache, folder)?;
     }
-    super::tell(&format!("cache:  {new} new answers from the shards"));
+    tell!("cache:  {new} new answers from the shards");
     Ok(())
 }

@@ -27,7 +27,6 @@ mod instruments;
 pub mod items;
 pub mod jobs;
 mod kept_report;
-mod learning;
 pub mod lens;
 pub mod matrix;
 pub mod merge;
@@ -49,7 +48,6 @@ pub mod runs;
 pub mod scale;
 pub mod score;
 pub mod serve;
-mod service_tuning;
 mod shard;
 pub mod steer;
 pub mod study;
@@ -63,7 +61,15 @@ pub mod tuning;
 pub mod twins;
 pub mod view;
 
+use std::sync::LazyLock;
+
+use mary_contract::Declarations;
+
 use crate::command::Entry;
+
+/// Titles, captions, heads and axes of tables and figures.
+static DECLARED: LazyLock<Declarations> =
+    LazyLock::new(|| Declarations::read(include_str!("exhibits.json")));
 
 /// Every command. Help groups them (`cli::help`).
 pub const COMMANDS: &[Entry] = &[
@@ -123,9 +129,11 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&crate::terminal::json(&text))
 }
 
-pub fn tell(text: &str) {
-    crate::terminal::line(text);
+/// Says a line to whoever looks on, on standard error; made as `format!` makes it.
+macro_rules! tell {
+    ($($text:tt)*) => { $crate::terminal::line(&format!($($text)*)) };
 }
+pub(crate) use tell;
 
 /// Opens a page in the user's browser. Where there is none, the address has been printed.
 pub fn open_in_browser(address: &str) {
@@ -141,8 +149,6 @@ pub fn open_in_browser(address: &str) {
         .stderr(std::process::Stdio::null())
         .spawn();
     if started.is_err() {
-        tell(&format!(
-            "`{opener}` cannot be started; open {address} yourself"
-        ));
+        tell!("`{opener}` cannot be started; open {address} yourself");
     }
 }

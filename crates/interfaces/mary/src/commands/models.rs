@@ -3,13 +3,14 @@
 use clap::{Args, Subcommand};
 use mary_contract::{ErrorKind, ModelCard, ModelRef, ModelSettings, Provider, Registry, Task};
 use mary_lab::engine::admit::{Judge, misfits};
-use mary_lab::{TaskOptions, find_provider};
+use mary_lab::{Laboratory, TaskOptions, find_provider};
 use mary_report::terminal::hanging;
 use mary_weights::catalogue::{Entry, Progress};
 use serde_json::json;
 
 use super::papers;
 use crate::command::Command;
+use crate::commands::{print, print_json, summary, tell};
 use crate::exit::{Status, UsageError, usage_error};
 use crate::laboratory::laboratory;
 use crate::matching;
@@ -55,9 +56,9 @@ impl Command for ModelsArgs {
                     .all_providers()
                     .map(|p| json!({"provider": p.name(), "about": p.about(), "known": p.known()}))
                     .collect();
-                super::print_json(&all)?;
+                print_json(&all)?;
             }
-            None => super::print(&list(&lab))?,
+            None => print(&list(&lab))?,
             Some(ModelsAction::Show { model, base_url }) => {
                 show_named(&lab, model, base_url.as_deref(), self.json)?;
             }
@@ -70,17 +71,17 @@ impl Command for ModelsArgs {
 
 /// Shows whatever the list names: a model, a model of the catalogue (fetched or not), a provider.
 fn show_named(
-    lab: &mary_lab::Laboratory,
+    lab: &Laboratory,
     name: &str,
     base_url: Option<&str>,
     json: bool,
 ) -> anyhow::Result<()> {
     if let Some(provider) = lab.all_providers().find(|p| p.name() == name) {
         return match json {
-            true => super::print_json(&json!({
+            true => print_json(&json!({
                 "provider": provider.name(), "about": provider.about(), "known": provider.known()
             })),
-            false => super::print(&of_provider(provider)),
+            false => print(&of_provider(provider)),
         };
     }
     let entry = mary_weights::catalogue::entries().iter().find(|entry| {
@@ -115,27 +116,27 @@ fn show_named(
         (Err(error), _) => return Err(error.into()),
     };
     match json {
-        true => super::print_json(&card),
-        false => super::print(&show(&card)),
+        true => print_json(&card),
+        false => print(&show(&card)),
     }
 }
 
 fn not_here(entry: &Entry, json: bool) -> anyhow::Result<()> {
     let megabytes = entry.bytes / 1_000_000;
     if json {
-        return super::print_json(&json!({
+        return print_json(&json!({
             "model": format!("{}/{}", entry.provider, entry.name), "about": entry.about,
             "licence": entry.licence, "bytes": entry.bytes, "on_this_machine": false,
         }));
     }
-    super::print(&format!(
+    print(&format!(
         "{}/{}\n  {}\n  licence: {}\n  size: {megabytes} MB\n  not on this machine: `mary models pull {}` fetches it\n",
         entry.provider, entry.name, entry.about, entry.licence, entry.name
     ))
 }
 
 fn of_provider(provider: &dyn Provider) -> String {
-    let width = super::summary::style().width.unwrap_or(usize::MAX);
+    let width = summary::style().width.unwrap_or(usize::MAX);
     let head = format!("  {:<20} ", provider.name());
     let mut text = hanging(&head, 23, provider.about(), width);
     for name in provider.known() {
@@ -144,8 +145,8 @@ fn of_provider(provider: &dyn Provider) -> String {
     text
 }
 
-fn list(lab: &mary_lab::Laboratory) -> String {
-    let width = super::summary::style().width.unwrap_or(usize::MAX);
+fn list(lab: &Laboratory) -> String {
+    let width = summary::style().width.unwrap_or(usize::MAX);
     let entry = |name: &str, about: &str| hanging(&format!("  {name:<20} "), 23, about, width);
     let mut text = String::from("providers (model strings are provider/name[@revision]):\n");
     for provider in lab.all_providers() {
@@ -235,7 +236,7 @@ fn first_command(registry: &Registry, card: &ModelCard) -> anyhow::Result<String
     })
 }
 
-fn pull(lab: &mary_lab::Laboratory, name: &str) -> anyhow::Result<()> {
+fn pull(lab: &Laboratory, name: &str) -> anyhow::Result<()> {
     let entries = mary_weights::catalogue::entries();
     let Some(entry) = mary_weights::catalogue::find(name) else {
         let known = entries.iter().map(|e| e.name);
@@ -245,15 +246,15 @@ fn pull(lab: &mary_lab::Laboratory, name: &str) -> anyhow::Result<()> {
     let folder = mary_weights::catalogue::models_dir()?;
     let mut last = None;
     let path = mary_weights::catalogue::pull(name, &folder, &mut |progress| match progress {
-        Progress::Fetching(source) => super::tell(&format!("fetching from {source}")),
-        Progress::Failed(why) => super::tell(&format!("not from there: {why}")),
+        Progress::Fetching(source) => tell!("fetching from {source}"),
+        Progress::Failed(why) => tell!("not from there: {why}"),
         Progress::Unpacking { file, done, total } if last != Some(file) || done == total => {
             last = Some(file);
-            super::tell(&format!(
+            tell!(
                 "unpacking {file}: {} of {} MB",
                 done / 1_000_000,
                 total / 1_000_000
-            ));
+            );
         }
         Progress::Unpacking { .. } => {}
     })?;
@@ -261,11 +262,11 @@ fn pull(lab: &mary_lab::Laboratory, name: &str) -> anyhow::Result<()> {
         .parse::<ModelRef>()
         .map_err(|e| UsageError::new(e.to_string()))?;
     let card = find_provider(lab, &model)?.card(&model, &ModelSettings::default())?;
-    super::tell(&format!(
+    tell!(
         "kept at {}\ntry it: {}",
         path.display(),
         first_command(lab.registry(), &card)?
-    ));
+    );
     Ok(())
 }
 

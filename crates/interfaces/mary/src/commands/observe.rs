@@ -1,22 +1,23 @@
 //! `mary observe`: vectors of one's own texts as a run, and arrays or similarities of them.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use mary_contract::{Layers, Limit, ModelCard, RunSummary};
+use mary_contract::{Layers, ModelCard, RunSummary};
 use mary_lab::Run;
 use mary_lab::texts::observe::{
     self, ArrayForm, ObserveOptions, ObserveTask, PoolOf, TokenRows, similarities, similarity_head,
 };
 use mary_lab::texts::table::Form;
+use mary_platform::counted;
 use mary_store::RunFolder;
 
+use super::instruments::TextArgs;
 use super::{carry_out, instruments};
-use crate::cli::ModelArgs;
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
+use crate::commands::tell;
 use crate::exit::{Status, UsageError, usage_error};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
@@ -28,78 +29,37 @@ enum ObserveOutput<'a> {
 }
 
 const POOLS: Choices<PoolOf> = &[
-    ("mean", PoolOf::Mean, "All of them"),
-    ("last", PoolOf::Last, "The last"),
-    (
-        "first",
-        PoolOf::First,
-        "The first position, special or not ([CLS])",
-    ),
-    ("region", PoolOf::Region, "Those of the region of interest"),
-    (
-        "joint",
-        PoolOf::Joint,
-        "None: the vector in the space that texts and pictures share (CLIP, SigLIP)",
-    ),
-    (
-        "none",
-        PoolOf::Every,
-        "Nothing is averaged: every token, as rows of a .parquet file, without a run folder",
-    ),
+    ("mean", PoolOf::Mean),
+    ("last", PoolOf::Last),
+    ("first", PoolOf::First),
+    ("region", PoolOf::Region),
+    ("joint", PoolOf::Joint),
+    ("none", PoolOf::Every),
 ];
 
 #[derive(Debug, Args)]
 pub struct ObserveArgs {
-    /// Texts: lines (.txt), or rows of .csv, .tsv, .jsonl or .parquet; `-` reads lines from standard
-    /// input
-    pub file: PathBuf,
     #[command(flatten)]
-    pub models: ModelArgs,
-    /// Column of the texts
-    #[arg(
-        long,
-        value_name = "COLUMN",
-        default_value = "text",
-        conflicts_with = "pair"
-    )]
-    pub text: String,
+    pub texts: TextArgs,
     /// Two columns whose vectors are compared: cosines are printed
     #[arg(long, value_name = "LEFT,RIGHT", value_delimiter = ',', num_args = 1)]
     pub pair: Vec<String>,
     /// Columns that hold pictures: paths beside the file, base64 or `data:` addresses
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub pictures: Vec<String>,
-    /// Column of ids [default: `id` where there is one, else the line]
-    #[arg(long, value_name = "COLUMN")]
-    pub id: Option<String>,
-    /// Columns carried into the table of similarities (comma-separated or repeated)
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub keep: Vec<String>,
-    /// Column with the words of the region of interest
-    #[arg(long, value_name = "COLUMN", conflicts_with = "marks")]
-    pub region: Option<String>,
-    /// The region of interest is marked in the texts, with these two marks
-    #[arg(long, value_name = "OPEN CLOSE", num_args = 0..=1, default_missing_value = "[[ ]]")]
-    pub marks: Option<String>,
     /// Layers: last, all, or numbers (0 is the embedding, -1 the last), for example 0,6,-1
     #[arg(long, default_value = "last", allow_hyphen_values = true)]
     pub layers: String,
     /// What is averaged (comma-separated or repeated)
-    #[arg(long, value_parser = one_of(POOLS), value_delimiter = ',', default_value = "mean")]
+    #[arg(long, value_parser = one_of("observe.pools", POOLS), value_delimiter = ',', default_value = "mean")]
     pub pool: Vec<PoolOf>,
     /// What every head attends to instead of vectors, as rows of a .parquet file; --layers counts blocks from 0
     #[arg(long, conflicts_with_all = ["pool", "pair"])]
     pub attention: bool,
-    /// Items: a count (100) or a share (0.1)
-    #[arg(short, long)]
-    pub limit: Option<Limit>,
     /// File for the vectors: .npy, .safetensors or .parquet; with --pair also .csv, .tsv or .jsonl for
     /// the cosines [default: cosines of pairs on standard output]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Estimate requests and cost; send nothing
-    #[arg(long, help_heading = "Output")]
-    pub dry_run: bool,
 }
 
 impl Command for ObserveArgs {
@@ -110,21 +70,26 @@ impl Command for ObserveArgs {
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let wanted = wanted(self)?;
         let options = options(self)?;
-        let file = instruments::input(place, &self.file)?;
+        let file = instruments::input(place, &self.texts.file)?;
         let task = Arc::new(ObserveTask::open(&file, options)?);
         if self.attention || self.pool.contains(&PoolOf::Every) {
             return self.every_token(place, &task);
         }
-        let files = (self.file.as_path(), file.as_path());
-        let (lab, spec) =
-            instruments::specified(place, task.clone(), files, &self.models, self.limit)?;
+        let files = (self.texts.file.as_path(), file.as_path());
+        let (lab, spec) = instruments::specified(
+            place,
+            task.clone(),
+            files,
+            &self.texts.models,
+            self.texts.limit,
+        )?;
         let prepared = lab.prepare(&spec)?;
         has_layers(task.options(), prepared.cards())?;
-        if self.dry_run {
+        if self.texts.dry_run {
             return instruments::dry_run(&prepared);
         }
         let mut run = prepared.open()?;
-        let summary = carry_out::go(&mut run, self.models.quiet)?;
+        let summary = carry_out::go(&mut run, self.texts.models.quiet)?;
         let mut whole = summary.complete;
         match wanted {
             ObserveOutput::Vectors(form, path) => {
@@ -132,19 +97,19 @@ impl Command for ObserveArgs {
                     std::fs::create_dir_all(parent)?;
                 }
                 for written in observe::write(&task, run.folder(), form, path)? {
-                    super::tell(&format!("vectors: {}", written.display()));
+                    tell!("vectors: {}", written.display());
                 }
             }
             ObserveOutput::Cosines(form, path) => {
                 let without = cosines(&task, run.folder(), form, path)?;
                 if without > 0 {
-                    let pairs = mary_platform::counted(without, "pair");
-                    super::tell(&format!("warning: {pairs} without a similarity"));
+                    let pairs = counted(without, "pair");
+                    tell!("warning: {pairs} without a similarity");
                     whole = false;
                 }
             }
         }
-        super::tell(&format!("run:    {}", run.path().display()));
+        tell!("run:    {}", run.path().display());
         Ok(Status::done_if(whole))
     }
 }
@@ -155,7 +120,9 @@ impl ObserveArgs {
         let parquet = |p: &&PathBuf| ArrayForm::of(p) == Some(ArrayForm::Parquet);
         let path = match self.out.as_ref().filter(parquet) {
             Some(path)
-                if self.pool.len() == 1 && self.pictures.is_empty() && self.limit.is_none() =>
+                if self.pool.len() == 1
+                    && self.pictures.is_empty()
+                    && self.texts.limit.is_none() =>
             {
                 path
             }
@@ -166,7 +133,7 @@ impl ObserveArgs {
             }
         };
         let lab = laboratory(place);
-        let spec = specification::of_models(&lab, &self.models, vec![])?;
+        let spec = specification::of_models(&lab, &self.texts.models, vec![])?;
         let settings = spec.model_settings();
         let cards = spec
             .subjects
@@ -188,7 +155,7 @@ impl ObserveArgs {
             }
         }
         rows.finish()?;
-        super::tell(&format!("vectors: {}", path.display()));
+        tell!("vectors: {}", path.display());
         Ok(Status::Done)
     }
 }
@@ -224,7 +191,7 @@ pub fn task(args: &ObserveArgs, file: &Path) -> anyhow::Result<ObserveTask> {
 pub fn printed(args: &ObserveArgs, run: &Run<'_>, summary: &RunSummary) -> anyhow::Result<Status> {
     let mut whole = summary.complete;
     if args.out.is_none() {
-        let task = task(args, &args.file)?;
+        let task = task(args, &args.texts.file)?;
         whole &= cosines(&task, run.folder(), Form::Csv, None)? == 0;
     }
     Ok(Status::done_if(whole))
@@ -267,13 +234,13 @@ fn options(args: &ObserveArgs) -> Result<ObserveOptions, UsageError> {
         }
     };
     Ok(ObserveOptions {
-        text: args.text.clone(),
+        text: args.texts.text.clone(),
         pair: instruments::pair(&args.pair)?,
-        id: args.id.clone(),
+        id: args.texts.id.clone(),
         pictures: args.pictures.clone(),
-        keep: args.keep.clone(),
-        region: args.region.clone(),
-        marks: instruments::marks(args.marks.as_deref())?,
+        keep: args.texts.keep.clone(),
+        region: args.texts.region.clone(),
+        marks: instruments::marks(args.texts.marks.as_deref())?,
         layers,
         pools: args.pool.clone(),
     })

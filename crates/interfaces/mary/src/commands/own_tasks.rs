@@ -10,9 +10,11 @@ use std::sync::Arc;
 use anyhow::Context;
 use mary_audit::{AuditSettings, Example};
 use mary_contract::{DataSource, Task, TaskSettings};
+use mary_platform::counted;
 use mary_taskfile::{Skeleton, skeleton};
 
 use super::tasks::item_text;
+use crate::commands::{print, tell};
 use crate::exit::{Status, usage_error};
 
 /// Items that are audited, at most: the baselines need no more, and memory stays small.
@@ -46,12 +48,12 @@ pub fn new(file: &Path, kind: Skeleton) -> anyhow::Result<Status> {
         written
             .write_all(text.as_bytes())
             .with_context(|| path.display().to_string())?;
-        super::print(&format!("{}\n", path.display()))?;
+        print(&format!("{}\n", path.display()))?;
     }
-    super::tell(&format!(
+    tell!(
         "now: `mary tasks check {0}`, then `mary run -t {0}`",
         file.display()
-    ));
+    );
     Ok(Status::Done)
 }
 
@@ -84,7 +86,7 @@ pub fn check(
             examples.extend(Example::from_item(&item));
         }
     }
-    let items = mary_platform::counted(count, "item");
+    let items = counted(count, "item");
     text.push_str(&format!("\n{items}, all well formed\n"));
     if strata.len() > LISTED {
         text.push_str(&format!("strata: more than {LISTED}\n"));
@@ -96,7 +98,7 @@ pub fn check(
         ));
     }
     let clean = audit(&mut text, &examples, settings.seed, count);
-    super::print(&text)?;
+    print(&text)?;
     Ok(Status::done_if(clean))
 }
 
@@ -107,7 +109,7 @@ fn audit(text: &mut String, examples: &[Example], seed: u64, count: usize) -> bo
         return true;
     }
     if examples.len() < count {
-        let items = mary_platform::counted(examples.len(), "item");
+        let items = counted(examples.len(), "item");
         text.push_str(&format!("audit of the first {items}:\n"));
     }
     let settings = AuditSettings {

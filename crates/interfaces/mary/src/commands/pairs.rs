@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use mary_contract::{Exhibits, Table};
 use mary_report::pairs::{Pair, Paired, pair_table, tuned_pairs};
-use mary_report::terminal;
 use mary_store::RunFolder;
 
-use super::chapters::MadeChapter;
+use super::chapters::{AnyChapter, made};
 use super::compare::CompareArgs;
 use super::summary;
+use crate::commands::{print_json, tell};
 use crate::exit::{Status, UsageError, usage_error};
+use crate::library;
 use crate::settings::Place;
 
 pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Result<Status> {
@@ -61,7 +62,7 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
         return usage_error(message);
     }
     for left_out in &lines.left_out {
-        super::tell(&format!("warning: left out: {left_out}"));
+        tell!("warning: left out: {left_out}");
     }
     let mut tables = vec![pair_table(&lines, &args.by)];
     let named: Vec<(String, String)> = chosen
@@ -72,13 +73,11 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
         tables.extend(family.pair_tables(&summaries, &named));
     }
     if args.json {
-        super::print_json(&tables)?;
+        print_json(&tables)?;
         return Ok(Status::Done);
     }
     let labels = super::compare::labels(paths)?;
-    for table in &super::compare::labelled(tables, &labels) {
-        super::print_table(&format!("{}\n", terminal::plain(table, summary::style())))?;
-    }
+    summary::show_tables(&super::compare::labelled(tables, &labels))?;
     Ok(Status::Done)
 }
 
@@ -87,15 +86,11 @@ pub fn chapter(
     place: &Place,
     runs: &[PathBuf],
     pairs: &[String],
-) -> anyhow::Result<Option<MadeChapter>> {
+) -> anyhow::Result<Option<AnyChapter<'static>>> {
     if pairs.is_empty() {
         return Ok(None);
     }
-    let mut summaries = Vec::new();
-    for path in runs {
-        let folder = RunFolder::open(path)?;
-        summaries.push(mary_lab::load_summary(&place.registry, &folder)?);
-    }
+    let summaries = library::summaries(&place.registry, runs)?;
     let rows = summaries.iter().flat_map(|s| &s.rows);
     let models: BTreeSet<String> = rows.map(|row| row.model.clone()).collect();
     let models: Vec<String> = models.into_iter().collect();
@@ -118,11 +113,8 @@ pub fn chapter(
     for table in &mut tables {
         table.id = format!("pairs-{}", table.id);
     }
-    let exhibits = Exhibits {
-        tables,
-        ..Exhibits::default()
-    };
-    Ok(Some(MadeChapter("pairs", "Pairs of models", exhibits)))
+    let exhibits = Exhibits::of_tables(tables);
+    Ok(Some(made("pairs", "Pairs of models", exhibits)))
 }
 
 /// `built=base`, or `text=base,vision=built`: each the name of a model or a part of one name only.

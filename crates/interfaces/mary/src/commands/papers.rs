@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::summary;
+use crate::commands::{print, print_json};
 
 /// What can be measured of a model, in the order of the table.
 const ABILITIES: [&str; 5] = ["observe", "score", "generate", "pictures", "tuned"];
@@ -102,8 +103,7 @@ fn of_service(model: &ModelRef, providers: &[Box<dyn Provider>]) -> anyhow::Resu
         (false, _) => short("no-logprobs"),
     };
     let pictures = (!can.images).then(|| "text-only".to_owned());
-    let tuned = (!mary_remote::tunes(model)).then(|| "not-tuned-there".to_owned());
-    let observe = short("remote-weights");
+    let (observe, tuned) = (short("remote-weights"), short("not-tuned-there"));
     Ok([observe, score, None, pictures, tuned])
 }
 
@@ -153,7 +153,7 @@ fn read() -> anyhow::Result<Vec<Named>> {
 pub fn show(json: bool) -> anyhow::Result<()> {
     let models = read()?;
     if json {
-        return super::print_json(&models);
+        return print_json(&models);
     }
     let mut rows = Vec::new();
     let mut notes: Vec<String> = Vec::new();
@@ -189,7 +189,7 @@ pub fn show(json: bool) -> anyhow::Result<()> {
     };
     summary::show_table(&table)?;
     for (i, note) in notes.iter().enumerate() {
-        super::print(&format!("({}) {note}\n", i + 1))?;
+        print(&format!("({}) {note}\n", i + 1))?;
     }
     Ok(())
 }
@@ -246,7 +246,7 @@ mod tests {
             ("VisualBERT", "observe"),
             ("CLIP", "observe pictures"),
             ("GloVe", "observe"),
-            ("GPT-4o-Mini (2024-07-18)", "generate pictures tuned"),
+            ("GPT-4o-Mini (2024-07-18)", "generate pictures"),
             ("Claude-3.5-Sonnet (20241022)", "generate pictures"),
             ("o1-preview", ""),
         ] {

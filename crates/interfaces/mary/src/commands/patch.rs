@@ -11,44 +11,18 @@ use super::inside::InsideArgs;
 use super::instruments;
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
+use crate::commands::tell;
 use crate::exit::Status;
 use crate::settings::Place;
 
 const SITES: Choices<PatchSite> = &[
-    (
-        "stream",
-        PatchSite::Stream,
-        "The residual stream after so many blocks",
-    ),
-    (
-        "attention",
-        PatchSite::Attention,
-        "What the attention of a block adds to it",
-    ),
-    (
-        "feed-forward",
-        PatchSite::FeedForward,
-        "What the feed-forward layers of a block add to it",
-    ),
-    (
-        "heads",
-        PatchSite::Heads,
-        "What single heads gather, in one place (--at)",
-    ),
+    ("stream", PatchSite::Stream),
+    ("attention", PatchSite::Attention),
+    ("feed-forward", PatchSite::FeedForward),
+    ("heads", PatchSite::Heads),
 ];
 
-const SIDES: Choices<bool> = &[
-    (
-        "corrupted",
-        false,
-        "Values of the clean text go into the corrupted run: what is restored",
-    ),
-    (
-        "clean",
-        true,
-        "Values of the corrupted text go into the clean run: what is destroyed",
-    ),
-];
+const SIDES: Choices<bool> = &[("corrupted", false), ("clean", true)];
 
 #[derive(Debug, Args)]
 pub struct PatchArgs {
@@ -58,10 +32,10 @@ pub struct PatchArgs {
     #[command(flatten)]
     pub common: InsideArgs,
     /// Which values are patched
-    #[arg(long, value_parser = one_of(SITES), default_value = "stream")]
+    #[arg(long, value_parser = one_of("patch.sites", SITES), default_value = "stream")]
     pub site: PatchSite,
     /// Which run is changed
-    #[arg(long, value_parser = one_of(SIDES), default_value = "corrupted")]
+    #[arg(long, value_parser = one_of("patch.sides", SIDES), default_value = "corrupted")]
     pub into: bool,
     /// Columns with words of the prefix that are patched together; NAME_corrupted holds those of the other prefix where they
     /// differ (comma-separated) [default: token by token]
@@ -91,7 +65,7 @@ impl Command for PatchArgs {
         common.each(place, &mut |name, subject, twin| {
             let mut tell = |done: usize| {
                 if !common.models.quiet {
-                    super::tell(&format!("{name}: {done} of {} pairs …", pairs.pairs.len()));
+                    tell!("{name}: {done} of {} pairs …", pairs.pairs.len());
                 }
             };
             found.push(patch(name, (subject, twin), &pairs, &options, &mut tell)?);

@@ -5,22 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use mary_contract::{
-    Axis, Cell, Exhibits, Figure, FigureKind, NumberColumns, Point, ReferenceLine, Scale, Series,
-    Table,
-};
+use mary_contract::{Cell, Exhibits, Figure, Point, Series, Table};
 use mary_lab::texts::reading::{
     Analysis, Folds, Predictor, Reading, ReadingOptions, Settings, analyse,
 };
 use mary_lab::texts::score::{By, ScoreOptions, ScoreTask, tables};
-use mary_report::html::ReportOptions;
-use mary_report::terminal;
 use mary_stats::Interval;
 
-use super::chapters::{AnyChapter, MadeChapter, write_with};
-use super::{carry_out, instruments, summary};
+use super::{DECLARED, carry_out, instruments, summary};
 use crate::cli::ModelArgs;
 use crate::command::Command;
+use crate::commands::chapters::write_page;
+use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, usage_error};
 use crate::settings::Place;
 
@@ -99,7 +95,7 @@ impl Command for ReadingArgs {
         let reading = Reading::open(&file, &self.options()?, known.as_deref())?;
         reading.check()?;
         for note in &reading.notes {
-            super::tell(&format!("note: {note}"));
+            tell!("note: {note}");
         }
         let mut predictors = reading.given();
         let mut status = Status::Done;
@@ -127,24 +123,15 @@ impl Command for ReadingArgs {
                 figures: curves(&found),
                 ..Exhibits::default()
             };
-            let options = ReportOptions {
-                title: Some(title.into()),
-                lead: Some(Self::NAME.into()),
-                max_samples: 0,
-                ..ReportOptions::default()
-            };
-            let chapter: AnyChapter<'_> = Box::new(MadeChapter(Self::NAME, title, exhibits));
-            write_with(&place.registry, &[], vec![chapter], out, &options)?;
-            super::tell(&format!("report: {}", out.display()));
+            write_page(&place.registry, (Self::NAME, title), exhibits, &[], out)?;
+            tell!("report: {}", out.display());
         }
         if self.json {
-            super::print_json(&found)?;
+            print_json(&found)?;
             return Ok(status);
         }
-        for table in shown {
-            super::print_table(&format!("{}\n", terminal::plain(&table, summary::style())))?;
-        }
-        super::print(&notes(&found))?;
+        summary::show_tables(&shown)?;
+        print(&notes(&found))?;
         Ok(status)
     }
 }
@@ -221,11 +208,11 @@ impl ReadingArgs {
             instruments::tell_failures(&run, done.failed)?;
         }
         if uncorrected > 0 {
-            super::tell(&format!(
+            tell!(
                 "note: {uncorrected} words have their plain surprisal: their tokens do not tell where words begin"
-            ));
+            );
         }
-        super::tell(&format!("run:    {}", run.path().display()));
+        tell!("run:    {}", run.path().display());
         let each = order
             .iter()
             .filter_map(|name| Some((name, found.get(name)?)));
@@ -247,16 +234,6 @@ fn thousandths(interval: &Interval) -> [String; 2] {
     ]
 }
 
-fn table(title: &str, head: &[&str], rows: Vec<Vec<String>>) -> Table {
-    Table {
-        title: title.into(),
-        numbers: NumberColumns::At((1..head.len()).collect()),
-        head: head.iter().map(|h| (*h).to_owned()).collect(),
-        rows: Cell::figures(rows),
-        ..Table::default()
-    }
-}
-
 fn added(found: &Analysis) -> Table {
     let rows = found.added.iter().map(|one| {
         let mut row = vec![one.name.clone(), format!("{:.3}", one.mean)];
@@ -269,19 +246,8 @@ fn added(found: &Analysis) -> Table {
         row.push(slopes.collect::<Vec<_>>().join("; "));
         row
     });
-    table(
-        "Gain in held-out log-likelihood, thousandths of a nat a word",
-        &[
-            "predictor",
-            "mean",
-            "gain",
-            "95% interval",
-            "curved",
-            "95% interval",
-            "slope ± error",
-        ],
-        rows.collect(),
-    )
+    let table = DECLARED.table("reading-added");
+    table.with_rows(Cell::figures(rows.collect()))
 }
 
 fn compared(found: &Analysis) -> Table {
@@ -296,11 +262,13 @@ fn compared(found: &Analysis) -> Table {
             pair.p.map_or_else(String::new, super::fit::p_text),
         ]
     });
-    table(
-        "Differences of gains on the same words (p corrected by Holm)",
-        &["predictors", "difference", "95% interval", "p"],
-        rows.collect(),
-    )
+    let table = DECLARED.table("reading-compared");
+    table.with_rows(Cell::figures(rows.collect()))
+}
+
+/// A model's name without the folders before it.
+fn last(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
 /// Gains of models against their mean surprisal, and of checkpoints against their step.
@@ -310,72 +278,33 @@ fn curves(found: &Analysis) -> Vec<Figure> {
     for one in &found.added {
         let (family, revision) = one.name.split_once('@').unwrap_or((&one.name, ""));
         let step = revision.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let bounds = [one.gain.low, one.gain.high].map(|gain| Some(1000.0 * gain));
         let point = |x: f64| Point {
-            x,
-            label: one.name.clone(),
-            y: 1000.0 * one.gain.value,
-            low: Some(1000.0 * one.gain.low),
-            high: Some(1000.0 * one.gain.high),
-            ..Point::default()
+            low: bounds[0],
+            high: bounds[1],
+            ..Point::new(last(&one.name), 1000.0 * one.gain.value).at(x)
         };
-        all.entry(family.to_owned())
-            .or_default()
-            .push(point(one.mean));
-        // Step 0 has no place on a log axis.
+        let own = |of: &mut BTreeMap<String, Vec<Point>>, x| {
+            of.entry(family.to_owned()).or_default().push(point(x));
+        };
+        own(&mut all, one.mean);
         if let Some(step) = step.parse().ok().filter(|step: &f64| *step > 0.0) {
-            steps
-                .entry(family.to_owned())
-                .or_default()
-                .push(point(step));
+            own(&mut steps, step);
         }
     }
-    let figure = |id: &str, of: BTreeMap<String, Vec<Point>>, x: &str, scale: Scale| {
-        let mut series: Vec<Series> = Vec::new();
-        for (name, mut points) in of {
+    let figure = |id: &str, of: BTreeMap<String, Vec<Point>>| {
+        let series = of.into_iter().map(|(name, mut points)| {
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            series.push(Series {
-                name,
-                published: false,
-                points,
-            });
-        }
-        Figure {
-            id: id.into(),
-            title: format!("Gain against {x}"),
-            caption: "Gain in held-out log-likelihood over the baseline; whiskers are 95 % intervals, clustered by sentence.".into(),
-            kind: match scale {
-                Scale::Log => FigureKind::Line,
-                _ => FigureKind::Scatter { fit: false },
-            },
-            x: Axis {
-                title: x.into(),
-                scale,
-                range: None,
-            },
-            y: Axis {
-                title: "thousandths of a nat a word".into(),
-                ..Axis::default()
-            },
-            series,
-            references: vec![ReferenceLine {
-                name: "no gain".into(),
-                y: 0.0,
-            }],
-            ..Figure::default()
-        }
+            Series::measured(last(&name), points)
+        });
+        DECLARED.figure(id).with_series(series)
     };
     let mut figures = Vec::new();
     if found.added.len() > 1 {
-        let x = "mean surprisal, bits a word (log perplexity)";
-        figures.push(figure("reading-perplexity", all, x, Scale::Linear));
+        figures.push(figure("reading-perplexity", all));
     }
     if steps.values().any(|points| points.len() > 1) {
-        figures.push(figure(
-            "reading-training",
-            steps,
-            "training step",
-            Scale::Log,
-        ));
+        figures.push(figure("reading-training", steps));
     }
     figures
 }

@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    Capabilities, DataSource as _, ModelCard, ModelRef, ModelSettings, ReleasedRun, RunManifest,
-    TaskRun,
+    Capabilities, DataSource as _, ModelCard, ModelRef, ReleasedRun, RunManifest, TaskRun,
 };
 use mary_store::{RunFolder, SCHEMA};
 
@@ -71,16 +70,12 @@ fn manifest(file: &Path, run: &ReleasedRun, hash: Option<String>) -> anyhow::Res
         version: env!("CARGO_PKG_VERSION").into(),
         command: vec!["mary".into(), "import".into(), name.into_owned()],
         models: vec![who],
-        model_settings: ModelSettings::default(),
-        judge: None,
-        judge_choice: Default::default(),
-        execution: Default::default(),
         tasks: vec![TaskRun {
             conventions: run.conventions.clone(),
             dataset_hash: hash,
             ..TaskRun::of(&run.task, run.settings.clone())
         }],
         trials: run.trials,
-        seed: 0,
+        ..RunManifest::default()
     })
 }

@@ -9,6 +9,7 @@ use mary_report::html::ReportOptions;
 use super::chapters::{AnyChapter, write_tables, write_with};
 use super::{summary, sweep};
 use crate::command::Command;
+use crate::commands::{print, tell};
 use crate::exit::Status;
 use crate::own;
 use crate::rundir::{self, Found};
@@ -66,19 +67,13 @@ impl Command for ReportArgs {
         }
         options.max_samples = self.samples;
         let pairs = super::pairs::chapter(place, &runs, &self.pair)?;
-        let first = || {
-            chapter
-                .iter()
-                .chain(&pairs)
-                .map(|c| -> AnyChapter<'_> { Box::new(c.clone()) })
-                .collect()
-        };
-        write_with(&place.registry, &runs, first(), &out, &options)?;
+        let first: Vec<AnyChapter<'_>> = chapter.into_iter().chain(pairs).collect();
+        write_with(&place.registry, &runs, &first, &out, &options)?;
         if let Some(folder) = &self.tables {
-            write_tables(&place.registry, &runs, first(), folder)?;
-            super::tell(&format!("tables: {}", folder.display()));
+            write_tables(&place.registry, &runs, &first, folder)?;
+            tell!("tables: {}", folder.display());
         }
-        super::print(&format!("{}\n", out.display()))?;
+        print(&format!("{}\n", out.display()))?;
         if self.open {
             let whole = std::path::absolute(&out).unwrap_or(out);
             super::open_in_browser(&whole.to_string_lossy());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use mary_contract::{Cell, NumberColumns, RunSummary, Table};
+use mary_contract::{Cell, RunSummary};
 use mary_lab::{Changes, TaskOptions};
 use mary_report::terminal;
 use mary_store::RunFolder;
@@ -11,10 +11,10 @@ use mary_study::results;
 
 use super::summary;
 use crate::command::Command;
+use crate::commands::{DECLARED, print, print_table, tell};
 use crate::exit::Status;
-use crate::own;
-use crate::rundir;
 use crate::settings::Place;
+use crate::{own, rundir};
 
 #[derive(Debug, Args)]
 pub struct RescoreArgs {
@@ -93,25 +93,19 @@ fn show(
             })
             .collect::<Vec<_>>();
         if rows.is_empty() {
-            super::print("\nNo verdict changed.\n")?;
+            print("\nNo verdict changed.\n")?;
         } else {
-            let table = Table {
-                id: "changes".into(),
-                title: "What changed".into(),
-                head: ["task", "was", "is", "samples"].map(String::from).to_vec(),
-                numbers: NumberColumns::At(vec![3]),
-                rows: Cell::figures(rows),
-                ..Table::default()
-            };
-            super::print_table(&format!(
+            let table = DECLARED.table("changes");
+            let table = table.with_rows(Cell::figures(rows));
+            print_table(&format!(
                 "\nWhat changed:\n{}",
                 terminal::plain(&table, summary::style())
             ))?;
         }
     }
-    super::tell(&format!(
+    tell!(
         "the new summary is in {}; the run itself is untouched",
         path.display()
-    ));
+    );
     Ok(Status::Done)
 }

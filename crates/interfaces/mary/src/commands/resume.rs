@@ -7,10 +7,9 @@ use super::carry_out::{ShowOptions, go, show};
 use crate::command::Command;
 use crate::exit::Status;
 use crate::laboratory::laboratory;
-use crate::own;
-use crate::rundir;
 use crate::settings::Place;
 use crate::stored::Stored;
+use crate::{own, rundir};
 
 #[derive(Debug, Args)]
 pub struct ResumeArgs {

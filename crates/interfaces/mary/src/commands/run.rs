@@ -3,30 +3,29 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mary_contract::{Limit, RunSummary};
+use mary_contract::Limit;
 use mary_lab::{
     AdaptiveChoice, Laboratory, PreparedRun, RunOptions, ShardChoice, TaskOptions, read_batch_size,
 };
-use mary_report::html::{Chapter, Contents};
+use mary_platform::counted;
+use mary_report::html::Chapter;
 
 use super::carry_out::{ShowOptions, go, show};
 use super::chapters::AnyChapter;
 use super::{development, shard};
+use crate::cli::ModelArgs;
 use crate::command::Command;
+use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, UsageError, usage_error};
 use crate::laboratory::laboratory;
-use crate::own;
 use crate::settings::Place;
-use crate::specification;
+use crate::{own, specification};
 
 /// Without a model and tasks, the built-in model runs a starter selection.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Models, for example builtin/nano, hf/EleutherAI/pythia-70m@step1000, gguf/model.gguf,
-    /// openai/gpt-4o; small=gguf/model.gguf is called `small` everywhere (comma-separated or repeated)
-    /// [default: builtin/nano]
-    #[arg(short, long, value_delimiter = ',', env = "MARY_MODEL")]
-    pub model: Vec<String>,
+    #[command(flatten)]
+    pub models: ModelArgs,
     /// Tasks by id, family, wildcard or file, for example '*/spelled-*', ./mytask.toml; `mary tasks`
     /// lists them [default: a starter selection of every family]
     #[arg(short, long, visible_alias = "task", value_delimiter = ',')]
@@ -54,41 +53,12 @@ pub struct RunArgs {
     #[arg(long)]
     pub judge: Option<String>,
 
-    /// Device of local models: cpu, or cuda:N in builds with CUDA; several (cuda:0,cuda:1) share the
-    /// work
-    #[arg(long, default_value = "cpu", help_heading = "Models")]
-    pub device: String,
-    /// Precision of local models: f32, bf16, f16, or 16 for whichever of these two is safe
-    #[arg(long, help_heading = "Models")]
-    pub dtype: Option<String>,
-    /// CPU threads of local models [default: all]
-    #[arg(long, help_heading = "Models")]
-    pub threads: Option<usize>,
     /// Sequences in one batch: a number or `auto`
     #[arg(long, default_value = "auto", help_heading = "Models")]
     pub batch_size: String,
-    /// Requests in flight at once, at most (remote models)
-    #[arg(long, help_heading = "Models", value_parser = at_least_one)]
-    pub max_connections: Option<usize>,
-    /// Where an OpenAI-compatible server listens; several addresses of one model, separated by commas,
-    /// share the work
-    #[arg(long, visible_alias = "model-base-url", help_heading = "Models")]
-    pub base_url: Option<String>,
-    /// Setting of the model's backend (comma-separated or repeated); never a key
-    #[arg(
-        long,
-        visible_alias = "model-args",
-        value_name = "NAME=VALUE",
-        value_delimiter = ',',
-        help_heading = "Models"
-    )]
-    pub model_arg: Vec<String>,
     /// LoRA adapter folder, put on top of a local model
     #[arg(long, value_name = "DIR", help_heading = "Models")]
     pub adapter: Option<PathBuf>,
-    /// Dollars after which nothing more is sent, over the whole run; it can be continued
-    #[arg(long, help_heading = "Models")]
-    pub budget: Option<f64>,
     /// Send everything through the provider's batch API (openai, anthropic): submit, leave, come
     /// back with `mary resume`
     #[arg(long, help_heading = "Models")]
@@ -128,28 +98,15 @@ pub struct RunArgs {
     /// Estimate requests and cost; send nothing
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
-    /// Neither use nor fill the cache of answers
-    #[arg(long, help_heading = "Output")]
-    pub no_cache: bool,
     /// Make no HTML report
     #[arg(long, help_heading = "Output")]
     pub no_report: bool,
     /// Print results as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// No progress
-    #[arg(short, long, help_heading = "Output")]
-    pub quiet: bool,
     /// Accepted for users of lm-evaluation-harness: samples are always logged
     #[arg(long, hide = true)]
     pub log_samples: bool,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse::<usize>() {
-        Ok(0) | Err(_) => Err("expected a whole number from 1 on".to_owned()),
-        Ok(number) => Ok(number),
-    }
 }
 
 /// `se=0.3`, `items=60`.
@@ -180,7 +137,6 @@ pub fn until(scale: &Path, rules: &[String]) -> anyhow::Result<AdaptiveChoice> {
 impl RunArgs {
     pub fn options(&self) -> anyhow::Result<RunOptions> {
         Ok(RunOptions {
-            models: self.model.clone(),
             tasks: self.tasks.clone(),
             shots: self.shots,
             limit: self.limit,
@@ -189,24 +145,16 @@ impl RunArgs {
             set: TaskOptions::pairs(&self.set)?,
             apply_chat_template: self.apply_chat_template,
             judge: self.judge.clone(),
-            device: Some(self.device.clone()),
-            dtype: self.dtype.clone(),
-            threads: self.threads,
             batch_size: read_batch_size(&self.batch_size).map_err(UsageError::new)?,
-            max_connections: self.max_connections,
-            base_url: self.base_url.clone(),
-            model_arg: TaskOptions::pairs(&self.model_arg)?,
             adapter: self.adapter.clone(),
-            merged: None,
-            budget: self.budget,
             batch: self.batch,
             // Shards are parts of one specification: what a machine lacks must not change it.
             strict: self.strict || self.shard.is_some(),
-            no_cache: self.no_cache,
             adaptive: match &self.adaptive {
                 Some(scale) => Some(until(scale, &self.until)?),
                 None => None,
             },
+            ..specification::models(&self.models)?
         })
     }
 }
@@ -231,36 +179,25 @@ impl Command for RunArgs {
         }
         let mut run = lab.prepare(&spec)?.open()?;
         let shown = ShowOptions {
-            quiet: self.quiet,
+            quiet: self.models.quiet,
             json: self.json,
             report: !self.no_report,
         };
         let summary = go(&mut run, shown.quiet)?;
-        let first = self.tasks.is_empty() && self.model.is_empty() && self.adaptive.is_none();
-        let chapter = first.then(|| -> AnyChapter<'_> { Box::new(HowItGrew(&lab)) });
+        let first =
+            self.tasks.is_empty() && self.models.model.is_empty() && self.adaptive.is_none();
+        let chapter = first.then(|| how_it_grew(&lab));
         show(place, &run, &summary, chapter, &shown)
     }
 }
 
 /// A first run, for which nothing was named, also shows how the built-in model grew.
-struct HowItGrew<'a>(&'a Laboratory);
-
-impl Chapter for HowItGrew<'_> {
-    type Error = anyhow::Error;
-
-    fn id(&self) -> &str {
-        "development"
-    }
-
-    fn title(&self) -> &str {
-        "How the built-in model grew"
-    }
-
-    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+fn how_it_grew<'a>(lab: &'a Laboratory) -> AnyChapter<'a> {
+    Chapter::new("development", "How the built-in model grew", |_| {
         let model = mary_lab::DEFAULT_MODEL;
-        let growth = development::development(self.0, None, self.0.runs(), model, None)?;
+        let growth = development::development(lab, None, lab.runs(), model, None)?;
         Ok(Some(growth.exhibits.into()))
-    }
+    })
 }
 
 fn run_shard(place: &Place, args: &RunArgs, choice: ShardChoice) -> anyhow::Result<Status> {
@@ -270,7 +207,7 @@ fn run_shard(place: &Place, args: &RunArgs, choice: ShardChoice) -> anyhow::Resu
         );
     }
     let shard = shard::resolve(choice)?;
-    let node = shard::node_cache(shard, args.no_cache);
+    let node = shard::node_cache(shard, args.models.no_cache);
     let mut lab = laboratory(place);
     if let Some(node) = &node {
         lab = lab.answers(node.clone());
@@ -282,30 +219,30 @@ fn run_shard(place: &Place, args: &RunArgs, choice: ShardChoice) -> anyhow::Resu
     if let (Some(at), Some(node)) = (&at, &node) {
         at.fetch_cache(node)?;
     }
-    let summary = go(&mut run, args.quiet);
+    let summary = go(&mut run, args.models.quiet);
     if let (Some(at), Some(node)) = (&at, &node) {
         shard::keep(at, node, summary.is_ok());
     }
     let summary = summary?;
     let answered: usize = summary.rows.iter().map(|row| row.samples).sum();
-    super::tell(&format!(
+    tell!(
         "shard {shard}: {} in {}",
-        mary_platform::counted(answered, "sample"),
+        counted(answered, "sample"),
         run.path().display()
-    ));
+    );
     Ok(Status::done_if(summary.complete))
 }
 
 fn dry_run(prepared: &PreparedRun<'_>, json: bool) -> anyhow::Result<Status> {
     let dry = prepared.estimate()?;
     if json {
-        super::print_json(&dry)?;
+        print_json(&dry)?;
     } else {
-        super::print(&format!("{}\n", dry.to_string().trim_end()))?;
+        print(&format!("{}\n", dry.to_string().trim_end()))?;
     }
     if prepared.asks_a_judge() {
-        super::tell("the judge's questions depend on the answers and are not in these figures");
+        tell!("the judge's questions depend on the answers and are not in these figures");
     }
-    super::tell("nothing was asked");
+    tell!("nothing was asked");
     Ok(Status::Done)
 }

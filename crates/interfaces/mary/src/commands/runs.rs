@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::summary;
 use crate::command::Command;
+use crate::commands::{print_json, print_table, tell};
 use crate::exit::{Status, missing_error, usage_error};
 use crate::rundir;
 use crate::settings::Place;
@@ -91,12 +92,12 @@ fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status>
     let sweeps = rundir::sweeps(&place.runs);
     for sweep in sweeps.iter().filter(|_| filters.is_empty()) {
         let name = sweep.file_name().unwrap_or_default().to_string_lossy();
-        super::tell(&format!("sweep:  {name} (`mary report {name}`)"));
+        tell!("sweep:  {name} (`mary report {name}`)");
     }
     if paths.is_empty() && !sweeps.is_empty() {
         let none: [Listed; 0] = [];
         return match json {
-            true => super::print_json(&none).map(|()| Status::Done),
+            true => print_json(&none).map(|()| Status::Done),
             false => Ok(Status::Done),
         };
     }
@@ -108,7 +109,7 @@ fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status>
         match read(place, path) {
             Ok(run) if fits(&run, filters) => listed.push(run),
             Ok(_) => {}
-            Err(error) => super::tell(&format!("{}: cannot be read: {error}", path.display())),
+            Err(error) => tell!("{}: cannot be read: {error}", path.display()),
         }
     }
     if listed.is_empty() {
@@ -128,15 +129,15 @@ fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status>
         ));
     }
     if json {
-        super::print_json(&listed)?;
+        print_json(&listed)?;
     } else {
         let style = summary::style();
         let width = style.width.unwrap_or(PIPED_WIDTH);
         let (table, narrowed) = table(&listed, width);
-        super::print_table(&terminal::plain(&table, style))?;
+        print_table(&terminal::plain(&table, style))?;
         if narrowed {
-            super::tell(
-                "hint: a wider terminal (or COLUMNS=200) shows more columns; --json has everything",
+            tell!(
+                "hint: a wider terminal (or COLUMNS=200) shows more columns; --json has everything"
             );
         }
     }
@@ -303,10 +304,10 @@ fn show(place: &Place, run: Option<&str>, json: bool) -> anyhow::Result<Status> 
     let path = rundir::find(place, run)?;
     let folder = RunFolder::open(&path)?;
     summary::show(&mary_lab::load_summary(&place.registry, &folder)?, json)?;
-    super::tell(&format!("begun:   {}", folder.manifest().created));
-    super::tell(&format!("command: {}", folder.manifest().command.join(" ")));
-    super::tell(&format!("size:    {}", megabytes(size(&path))));
-    super::tell(&format!("run:     {}", path.display()));
+    tell!("begun:   {}", folder.manifest().created);
+    tell!("command: {}", folder.manifest().command.join(" "));
+    tell!("size:    {}", megabytes(size(&path)));
+    tell!("run:     {}", path.display());
     Ok(Status::Done)
 }
 
@@ -327,10 +328,8 @@ fn rename(place: &Place, run: &str, name: &str) -> anyhow::Result<Status> {
     let held = RunFolder::resume(&from)?;
     std::fs::rename(&from, &to).with_context(|| from.display().to_string())?;
     drop(held);
-    super::tell(&format!("run:    {}", to.display()));
-    super::tell(&format!(
-        "hint: `mary resume {name}` continues it; the command that began it makes a new one"
-    ));
+    tell!("run:    {}", to.display());
+    tell!("hint: `mary resume {name}` continues it; the command that began it makes a new one");
     Ok(Status::Done)
 }
 
@@ -353,7 +352,7 @@ fn remove(place: &Place, runs: &[String], yes: bool) -> anyhow::Result<Status> {
         let held = RunFolder::resume(path)?;
         std::fs::remove_dir_all(path).with_context(|| path.display().to_string())?;
         drop(held);
-        super::tell(&format!("removed {}", path.display()));
+        tell!("removed {}", path.display());
     }
     Ok(Status::Done)
 }

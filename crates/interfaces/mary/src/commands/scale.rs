@@ -3,39 +3,36 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mary_contract::Exhibits;
 use mary_lab::scale::{self, Answers, Scale, ScaleOptions};
-use mary_report::html::ReportOptions;
+use mary_stats::irt::dif::DifTest;
 use mary_stats::irt::scale::{Curve, Wanted};
 use mary_store::RunFolder;
 use mary_study::Session;
 use serde::Deserialize;
 
-use super::chapters::{AnyChapter, MadeChapter, write_with};
 use super::summary;
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
+use crate::commands::chapters::write_page;
+use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, usage_error};
-use crate::own;
-use crate::rundir;
 use crate::settings::Place;
+use crate::{own, rundir};
 
 /// By a name of its own: the parser takes an `Option` for an argument that may be missing, and this one has a default.
 type Chosen = Option<Curve>;
 const CURVES: Choices<Chosen> = &[
-    (
-        "auto",
-        None,
-        "The best by BIC that the number of subjects allows",
-    ),
-    ("1pl", Some(Curve::OnePl), "Items differ in difficulty"),
-    (
-        "1pl-chance",
-        Some(Curve::OnePlChance),
-        "The same, from chance up",
-    ),
-    ("2pl", Some(Curve::TwoPl), "Items differ in slope too"),
-    ("3pl", Some(Curve::ThreePl), "The same, from chance up"),
+    ("auto", None),
+    ("1pl", Some(Curve::OnePl)),
+    ("1pl-chance", Some(Curve::OnePlChance)),
+    ("2pl", Some(Curve::TwoPl)),
+    ("3pl", Some(Curve::ThreePl)),
+];
+
+const TESTS: Choices<DifTest> = &[
+    ("wald", DifTest::Wald),
+    ("mantel-haenszel", DifTest::MantelHaenszel),
+    ("likelihood-ratio", DifTest::LikelihoodRatio),
 ];
 
 #[derive(Debug, Default, Args, Deserialize)]
@@ -49,8 +46,11 @@ pub struct ScaleArgs {
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Curve of the items
-    #[arg(long, default_value = "auto", value_parser = one_of(CURVES))]
+    #[arg(long, default_value = "auto", value_parser = one_of("scale.curves", CURVES))]
     pub curve: Chosen,
+    /// Test by which items are compared between two groups
+    #[arg(long, default_value = "wald", value_parser = one_of("scale.tests", TESTS))]
+    pub dif: DifTest,
     /// Subjects whose names begin so are of this lineage (repeatable); checkpoints, sizes and quantisations of one
     /// model are found by their names
     #[arg(long, value_name = "BEGINNING=LINEAGE")]
@@ -59,7 +59,7 @@ pub struct ScaleArgs {
     #[arg(long)]
     pub cluster: bool,
     /// Put these answers onto a scale that exists, whose items stay as they are
-    #[arg(long, value_name = "SCALE", conflicts_with_all = ["curve", "cluster", "only", "lineage"])]
+    #[arg(long, value_name = "SCALE", conflicts_with_all = ["curve", "dif", "cluster", "only", "lineage"])]
     pub on: Option<PathBuf>,
     /// One group alone: people, models, or what a table calls it
     #[arg(long, value_name = "GROUP")]
@@ -99,18 +99,15 @@ impl Command for ScaleArgs {
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let (found, folder) = self.make(place)?;
         if self.json {
-            super::print_json(&found)?;
+            print_json(&found)?;
         } else {
             for line in &found.findings {
-                super::print(&format!("{line}\n"))?;
+                print(&format!("{line}\n"))?;
             }
             summary::show_table(&scale::subjects(&found))?;
         }
-        super::tell(&format!(
-            "report: {}",
-            summary::report_path(&folder).display()
-        ));
-        super::tell(&format!("scale:  {}", folder.display()));
+        tell!("report: {}", summary::report_path(&folder).display());
+        tell!("scale:  {}", folder.display());
         Ok(Status::Done)
     }
 }
@@ -134,13 +131,14 @@ impl ScaleArgs {
                 clustered: self.cluster,
                 fewest_answers: self.fewest,
                 seed: self.seed,
+                dif: self.dif,
             },
             only: self.only.clone(),
             lineages: self.lineages()?,
         };
         let mut tell = |what: &str| {
             if !self.quiet {
-                super::tell(&format!("{what} …"));
+                tell!("{what} …");
             }
         };
         tell(&format!(
@@ -161,9 +159,13 @@ impl ScaleArgs {
                 (built.scale, shown)
             }
         };
-        let folder = self.folder(place);
+        let folder = self.out.clone();
+        let folder = folder.unwrap_or_else(|| rundir::next(&place.runs, "scale"));
         found.write(&folder)?;
-        write_report(place, exhibits, &runs, &summary::report_path(&folder))?;
+        // A page of many runs would bury the scale under their tables; each has a report of its own.
+        let shown = if runs.len() > 3 { &[][..] } else { &runs };
+        let (title, out) = (("scale", "Scale"), summary::report_path(&folder));
+        write_page(&place.registry, title, exhibits, shown, &out)?;
         Ok((found, folder))
     }
 
@@ -198,31 +200,4 @@ impl ScaleArgs {
         };
         self.lineage.iter().map(pair).collect()
     }
-
-    fn folder(&self, place: &Place) -> PathBuf {
-        let free = |n: &usize| !place.runs.join(format!("scale-{n}")).exists();
-        self.out.clone().unwrap_or_else(|| {
-            let number = (1..).find(free).unwrap_or(1);
-            place.runs.join(format!("scale-{number}"))
-        })
-    }
-}
-
-fn write_report(
-    place: &Place,
-    exhibits: Exhibits,
-    runs: &[PathBuf],
-    out: &Path,
-) -> anyhow::Result<()> {
-    let chapter = MadeChapter("scale", "Scale", exhibits);
-    let options = ReportOptions {
-        title: Some("Scale".into()),
-        lead: Some("scale".into()),
-        max_samples: 0,
-        ..ReportOptions::default()
-    };
-    let first: Vec<AnyChapter<'_>> = vec![Box::new(chapter)];
-    // A page of many runs would bury the scale under their tables; each has a report of its own.
-    let shown = if runs.len() > 3 { &[][..] } else { runs };
-    write_with(&place.registry, shown, first, out, &options)
 }

@@ -5,54 +5,40 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use mary_contract::{Limit, RunSummary, Start, StartError};
+use mary_contract::{RunSummary, Start, StartError};
 use mary_lab::Run;
 use mary_lab::texts::score::{By, ScoreOptions, ScoreTask, Tables, tables};
 use mary_lab::texts::table::Form;
+use mary_platform::counted;
 use mary_store::RunFolder;
 
 use super::carry_out;
-use super::instruments::{self, TableWriter};
-use crate::cli::ModelArgs;
+use super::instruments::{self, TableWriter, TextArgs};
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
+use crate::commands::tell;
 use crate::exit::{Status, UsageError};
 use crate::settings::Place;
 
 const ROWS: Choices<By> = &[
-    ("text", By::Text, "A text"),
-    ("pair", By::Pair, "A minimal pair"),
-    ("word", By::Word, "A word"),
-    ("region", By::Region, "A region of interest"),
-    ("token", By::Token, "A token"),
+    ("text", By::Text),
+    ("pair", By::Pair),
+    ("word", By::Word),
+    ("region", By::Region),
+    ("token", By::Token),
 ];
 
 const FORMS: Choices<Form> = &[
-    ("csv", Form::Csv, "Comma-separated"),
-    ("tsv", Form::Tsv, "Tab-separated"),
-    ("jsonl", Form::Jsonl, "One JSON object a line"),
-    (
-        "parquet",
-        Form::Parquet,
-        "Typed columns, compressed; into a file",
-    ),
+    ("csv", Form::Csv),
+    ("tsv", Form::Tsv),
+    ("jsonl", Form::Jsonl),
+    ("parquet", Form::Parquet),
 ];
 
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
-    /// Texts: lines (.txt), or rows of .csv, .tsv, .jsonl or .parquet; `-` reads lines from standard
-    /// input
-    pub file: PathBuf,
     #[command(flatten)]
-    pub models: ModelArgs,
-    /// Column of the texts
-    #[arg(
-        long,
-        value_name = "COLUMN",
-        default_value = "text",
-        conflicts_with = "pair"
-    )]
-    pub text: String,
+    pub texts: TextArgs,
     /// Minimal pairs: columns of the acceptable and of the other text
     #[arg(long, value_name = "GOOD,BAD", value_delimiter = ',', num_args = 1)]
     pub pair: Vec<String>,
@@ -62,18 +48,6 @@ pub struct ScoreArgs {
     /// What stands between context and text
     #[arg(long, default_value = " ", hide_default_value = true)]
     pub separator: String,
-    /// Column of ids [default: `id` where there is one, else the line]
-    #[arg(long, value_name = "COLUMN")]
-    pub id: Option<String>,
-    /// Columns carried into the tables: conditions, items … (comma-separated or repeated)
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub keep: Vec<String>,
-    /// Column with the words of a region of interest
-    #[arg(long, value_name = "COLUMN", conflicts_with = "marks")]
-    pub region: Option<String>,
-    /// Regions of interest are marked in the texts, with these two marks
-    #[arg(long, value_name = "OPEN CLOSE", num_args = 0..=1, default_missing_value = "[[ ]]")]
-    pub marks: Option<String>,
     /// What stands before the first token of a text: auto (the tokenizer's own start token, or else end of
     /// text), harness (as lm-evaluation-harness does it), model (what the tokenizer puts there), none, a
     /// token such as '<|endoftext|>', or compare (auto, harness and none side by side) [default: auto]
@@ -100,21 +74,15 @@ pub struct ScoreArgs {
     /// Words by the plain rule alone
     #[arg(long)]
     pub no_correction: bool,
-    /// Items: a count (100) or a share (0.1)
-    #[arg(short, long)]
-    pub limit: Option<Limit>,
     /// What a row of the printed table is [default: pair for pairs, else text]
-    #[arg(long, value_parser = one_of(ROWS), help_heading = "Output")]
+    #[arg(long, value_parser = one_of("score.rows", ROWS), help_heading = "Output")]
     pub by: Option<By>,
     /// How tables are written [default: by the file's ending, else csv]
-    #[arg(long, value_parser = one_of(FORMS), help_heading = "Output")]
+    #[arg(long, value_parser = one_of("score.forms", FORMS), help_heading = "Output")]
     pub format: Option<Form>,
     /// A file for one table, or a folder for all of them [default: standard output]
     #[arg(short, long, value_name = "PATH", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Say what would be asked and what it would cost, and ask nothing
-    #[arg(long, help_heading = "Output")]
-    pub dry_run: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,19 +116,24 @@ impl Command for ScoreArgs {
             options.frequency = instruments::frequencies(place);
         }
         let wanted = wanted(self, &options)?;
-        let file = instruments::input(place, &self.file)?;
+        let file = instruments::input(place, &self.texts.file)?;
         let task = Arc::new(ScoreTask::open(&file, options)?);
-        let files = (self.file.as_path(), file.as_path());
-        let (lab, spec) =
-            instruments::specified(place, task.clone(), files, &self.models, self.limit)?;
+        let files = (self.texts.file.as_path(), file.as_path());
+        let (lab, spec) = instruments::specified(
+            place,
+            task.clone(),
+            files,
+            &self.texts.models,
+            self.texts.limit,
+        )?;
         let prepared = lab.prepare(&spec)?;
-        if self.dry_run {
+        if self.texts.dry_run {
             return instruments::dry_run(&prepared);
         }
         let mut run = prepared.open()?;
-        let summary = carry_out::go(&mut run, self.models.quiet)?;
+        let summary = carry_out::go(&mut run, self.texts.models.quiet)?;
         let status = written(&task, &run, &summary, &wanted)?;
-        super::tell(&format!("run:    {}", run.path().display()));
+        tell!("run:    {}", run.path().display());
         Ok(status)
     }
 }
@@ -171,7 +144,7 @@ pub fn task(args: &ScoreArgs, file: &Path) -> anyhow::Result<ScoreTask> {
 
 /// Prints what the arguments ask for, where they name no file for it.
 pub fn printed(args: &ScoreArgs, run: &Run<'_>, summary: &RunSummary) -> anyhow::Result<Status> {
-    let task = task(args, &args.file)?;
+    let task = task(args, &args.texts.file)?;
     let mut wanted = wanted(args, task.options())?;
     wanted.tables.retain(|(_, path)| path.is_none());
     written(&task, run, summary, &wanted)
@@ -185,13 +158,13 @@ fn written(
 ) -> anyhow::Result<Status> {
     let done = write(task, run.folder(), wanted)?;
     for note in start_notes(task, summary) {
-        super::tell(&note);
+        tell!("{note}");
     }
     if done.without_words > 0 {
-        super::tell(&format!(
+        tell!(
             "warning: {} without words: the tokens, as the model names them, do not make up the text",
-            mary_platform::counted(done.without_words, "text")
-        ));
+            counted(done.without_words, "text")
+        );
     }
     if done.failed > 0 {
         instruments::tell_failures(run, done.failed)?;
@@ -244,14 +217,14 @@ fn start_notes(task: &ScoreTask, summary: &RunSummary) -> Vec<String> {
 
 fn options(args: &ScoreArgs) -> Result<ScoreOptions, UsageError> {
     let pair = instruments::pair(&args.pair)?;
-    let marks = instruments::marks(args.marks.as_deref())?;
+    let marks = instruments::marks(args.texts.marks.as_deref())?;
     Ok(ScoreOptions {
-        text: args.text.clone(),
+        text: args.texts.text.clone(),
         pair,
         context: args.context.clone(),
-        id: args.id.clone(),
-        keep: args.keep.clone(),
-        region: args.region.clone(),
+        id: args.texts.id.clone(),
+        keep: args.texts.keep.clone(),
+        region: args.texts.region.clone(),
         marks,
         separator: args.separator.clone(),
         start: match &args.start {
@@ -334,7 +307,7 @@ fn write(task: &ScoreTask, folder: &RunFolder, wanted: &ScoreOutput) -> anyhow::
             writer.finish().map_err(cannot)?;
         }
         if let Some(path) = path {
-            super::tell(&format!("{}: {}", by.name(), path.display()));
+            tell!("{}: {}", by.name(), path.display());
         }
     }
     Ok(done)

@@ -11,6 +11,7 @@ use mary_serve::ServeOptions;
 
 use crate::cli::ModelArgs;
 use crate::command::Command;
+use crate::commands::tell;
 use crate::exit::{Status, usage_error};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
@@ -81,9 +82,7 @@ impl Command for ServeArgs {
         let names = names.join(", ");
         let stop = interrupt::flag()?;
         let mut ready = |bound: SocketAddr| {
-            super::tell(&format!(
-                "serving {names} at http://{bound}/v1 (Ctrl-C stops)"
-            ));
+            tell!("serving {names} at http://{bound}/v1 (Ctrl-C stops)");
         };
         mary_serve::serve(models, &options, &mut ready, stop)
             .with_context(|| format!("cannot serve at {}", options.address))?;

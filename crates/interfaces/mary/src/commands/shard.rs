@@ -7,6 +7,7 @@ use mary_lab::cluster::progress::now;
 use mary_lab::{RunError, Shard, ShardChoice};
 use mary_store::{Holder, ShardEnd, ShardLock, ShardPlace, ShardStatus, network_file_system};
 
+use crate::commands::tell;
 use crate::exit::UsageError;
 use crate::interrupt;
 
@@ -53,20 +54,20 @@ pub fn node_cache(shard: Shard, without: bool) -> Option<PathBuf> {
     let root = std::env::temp_dir().join(format!("mary-shards-{user}"));
     let folder = root.join(&hasher.finalize().to_hex()[..16]);
     if let Some(kind) = network_file_system(&folder) {
-        super::tell(&format!(
+        tell!(
             "note: {} lies on a network file system ({kind}); this shard keeps no cache\n\
              hint: TMPDIR names a folder on a disk of the node",
             folder.display()
-        ));
+        );
         return None;
     }
     match mary_platform::private_folder(&root) {
         Ok(()) => Some(folder.join("answers.sqlite")),
         Err(error) => {
-            super::tell(&format!(
+            tell!(
                 "note: {}: {error}; this shard keeps no cache\nhint: TMPDIR names a folder of your own on a disk of the node",
                 root.display()
-            ));
+            );
             None
         }
     }
@@ -76,7 +77,7 @@ pub fn node_cache(shard: Shard, without: bool) -> Option<PathBuf> {
 /// cannot be kept is no failure of the shard.
 pub fn keep(place: &ShardPlace, node: &Path, done: bool) {
     match place.keep_cache(node) {
-        Err(error) => super::tell(&format!("note: the shard's cache was not kept: {error}")),
+        Err(error) => tell!("note: the shard's cache was not kept: {error}"),
         Ok(()) if done => {
             if let Some(folder) = node.parent() {
                 let _ = std::fs::remove_dir_all(folder);

@@ -11,6 +11,7 @@ use mary_weights::{ControlVector, control_vector_file, read_control_vector};
 use super::inside::InsideArgs;
 use super::instruments;
 use crate::command::Command;
+use crate::commands::tell;
 use crate::exit::{Status, usage_error};
 use crate::settings::Place;
 
@@ -89,7 +90,7 @@ impl Command for SteerArgs {
                 let blocks = directions.iter();
                 let blocks: ControlVector = blocks.map(|(l, v)| (l - 1, v.0.clone())).collect();
                 mary_platform::replace_file(path, &control_vector_file(&blocks, name))?;
-                super::tell(&format!("vector: {}", path.display()));
+                tell!("vector: {}", path.display());
             }
             let how = (self.factors.as_slice(), self.random, self.common.seed);
             found.push(steer(name, subject, &texts, &directions, how)?);

@@ -7,15 +7,23 @@ use mary_contract::{RunSummary, Table};
 use mary_report::terminal::{self, TableStyle};
 use mary_store::RunFolder;
 
+use crate::commands::{print, print_table};
+
 pub fn show(summary: &RunSummary, json: bool) -> anyhow::Result<()> {
     if json {
-        return super::print(&(terminal::json(summary)? + "\n"));
+        return print(&(terminal::json(summary)? + "\n"));
     }
-    super::print_table(&terminal::table(summary, style()))
+    print_table(&terminal::table(summary, style()))
 }
 
 pub fn show_table(table: &Table) -> anyhow::Result<()> {
-    super::print_table(&terminal::plain(table, style()))
+    print_table(&terminal::plain(table, style()))
+}
+
+/// Prints tables, an empty line behind each.
+pub fn show_tables<'a>(tables: impl IntoIterator<Item = &'a Table>) -> anyhow::Result<()> {
+    let mut tables = tables.into_iter();
+    tables.try_for_each(|t| print_table(&format!("{}\n", terminal::plain(t, style()))))
 }
 
 /// Colours and width of the terminal that reads us.

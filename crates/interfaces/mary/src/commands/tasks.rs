@@ -12,33 +12,18 @@ use serde_json::json;
 
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
+use crate::commands::{print, print_json, summary};
 use crate::exit::Status;
 use crate::own;
 use crate::settings::Place;
 
 const SKELETONS: Choices<Skeleton> = &[
-    (
-        "pairs",
-        Skeleton::Pairs,
-        "Which of two texts is the more probable",
-    ),
-    (
-        "choice",
-        Skeleton::Choice,
-        "Which of several options is the most probable",
-    ),
-    ("answer", Skeleton::Answer, "Answers in words"),
-    ("number", Skeleton::Number, "Answers that are a number"),
-    (
-        "judge",
-        Skeleton::Judge,
-        "Answers that another model reads by a rubric",
-    ),
-    (
-        "vectors",
-        Skeleton::Vectors,
-        "Vectors of two texts against a number",
-    ),
+    ("pairs", Skeleton::Pairs),
+    ("choice", Skeleton::Choice),
+    ("answer", Skeleton::Answer),
+    ("number", Skeleton::Number),
+    ("judge", Skeleton::Judge),
+    ("vectors", Skeleton::Vectors),
 ];
 
 #[derive(Debug, Args)]
@@ -70,7 +55,7 @@ pub enum TasksAction {
         /// File to write, mytask.toml for example; its data is mytask.jsonl
         file: PathBuf,
         /// What is asked and how it is judged
-        #[arg(long, value_parser = one_of(SKELETONS), default_value = "choice")]
+        #[arg(long, value_parser = one_of("tasks.skeletons", SKELETONS), default_value = "choice")]
         kind: Skeleton,
     },
     /// Import a task of lm-evaluation-harness as one of your own. Your Python's lm_eval builds it, and runs
@@ -132,9 +117,9 @@ impl Command for TasksArgs {
             None if self.json => {
                 let tasks = place.registry.tasks();
                 let cards: Vec<_> = tasks.iter().map(|t| json!(t.card())).collect();
-                super::print_json(&cards)?;
+                print_json(&cards)?;
             }
-            None => super::print(&list(&place.registry))?,
+            None => print(&list(&place.registry))?,
             Some(TasksAction::Show {
                 task,
                 items,
@@ -144,9 +129,9 @@ impl Command for TasksArgs {
                 let task_options = settings.options(*seed)?;
                 for task in mary_lab::select_tasks(&place.registry, std::slice::from_ref(task))? {
                     if self.json {
-                        super::print_json(&task.card())?;
+                        print_json(&task.card())?;
                     } else {
-                        super::print(&show(&task, &task_options, *items, &data)?)?;
+                        print(&show(&task, &task_options, *items, &data)?)?;
                     }
                 }
             }
@@ -175,7 +160,7 @@ impl Command for TasksArgs {
 }
 
 fn list(registry: &Registry) -> String {
-    let width = super::summary::style().width.unwrap_or(usize::MAX);
+    let width = summary::style().width.unwrap_or(usize::MAX);
     let mut text = String::new();
     let mut families: Vec<&str> = Vec::new();
     for task in registry.tasks() {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mary_contract::{ModelRef, PromptForm};
+use mary_contract::PromptForm;
 use mary_lab::families::Recipe;
 use mary_platform::counted;
 use mary_stats::difference::{self, ScoreRange};
@@ -16,10 +16,10 @@ use mary_train::{
     TuneEvent, TuneReport, TuneSettings,
 };
 
-use super::service_tuning::{self, ServiceTuningArgs};
 use super::{adapter, tuned};
 use crate::cli::{LoraArgs, TestingArgs, TrainingSetArgs};
 use crate::command::Command;
+use crate::commands::tell;
 use crate::exit::{Status, UsageError, missing_error, usage_error};
 use crate::interrupt;
 use crate::settings::Place;
@@ -27,8 +27,7 @@ use crate::terminal::bar;
 
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// Local model to tune: a folder, or hf/…, gguf/…, builtin/nano; or a model that its service tunes, such as
-    /// openai/gpt-4o-mini-2024-07-18 (costs money; see --budget)
+    /// Local model to tune: a folder, or hf/…, gguf/…, builtin/nano
     #[arg(short, long)]
     pub model: String,
     /// What to learn from: a file of chat, ShareGPT or Alpaca records, one a line or one list, or the name
@@ -53,8 +52,6 @@ pub struct TuneArgs {
     pub force: bool,
     #[command(flatten)]
     pub testing: TestingArgs,
-    #[command(flatten)]
-    pub service: ServiceTuningArgs,
 }
 
 impl Command for TuneArgs {
@@ -62,15 +59,11 @@ impl Command for TuneArgs {
     const ABOUT: &str = "Fine-tune a local model with LoRA";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let model = self.model.parse::<ModelRef>().ok();
-        if let Some(model) = model.filter(mary_remote::tunes) {
-            return service_tuning::run(self, place, &model);
-        }
         let base = adapter::base_folder(place, &self.model)?;
         let data = training_set(place, self)?;
         let settings = settings(&base, &data, &self.out, &self.lora)?;
         if let Some(name) = &self.lora.recipe {
-            super::tell(&format!("recipe: {}", recipe_of(name)?.source));
+            tell!("recipe: {}", recipe_of(name)?.source);
         }
         match wanted(
             Provenance::planned(&settings)?.reuse(&self.out)?,
@@ -84,26 +77,26 @@ impl Command for TuneArgs {
                     return Err(TrainError::Stopped { step, of }.into());
                 }
                 if let Some(step) = report.best_step {
-                    super::tell(&format!(
+                    tell!(
                         "{} of {} steps done; the adapter of step {step}, which had the lowest held-out loss, is kept",
                         report.losses.len(),
                         report.steps
-                    ));
+                    );
                 }
-                super::tell(&losses(&report));
-                super::tell(&before_and_after(&report)?);
+                tell!("{}", losses(&report));
+                tell!("{}", before_and_after(&report)?);
                 let exact = report.learned.iter().filter(|s| s.greedy).count();
-                super::tell(&format!(
+                tell!(
                     "answers learned from that are given exactly: {exact} of {} asked again",
                     report.learned.len()
-                ));
+                );
             }
-            Reuse::Same => super::tell(
-                "the adapter is there already, made from the same base, data, settings and seed",
+            Reuse::Same => tell!(
+                "the adapter is there already, made from the same base, data, settings and seed"
             ),
             Reuse::Other(differences) => return Err(another(&self.out, "adapter", &differences)),
         }
-        super::tell(&format!("adapter: {}", self.out.display()));
+        tell!("adapter: {}", self.out.display());
         let folder = match (&self.merge, self.test.is_empty()) {
             (Some(merged), _) => merged.clone(),
             (None, false) => self.out.join("merged"),
@@ -112,10 +105,10 @@ impl Command for TuneArgs {
                     true => tuned::name(&base),
                     false => self.model.clone(),
                 };
-                super::tell(&format!(
+                tell!(
                     "try it: mary run -m {model} --adapter {}",
                     self.out.display()
-                ));
+                );
                 return Ok(Status::Done);
             }
         };
@@ -128,11 +121,11 @@ impl Command for TuneArgs {
             Reuse::Other(differences) => return Err(another(&folder, "model", &differences)),
         }
         let merged = mary_train::merged_model(&folder);
-        super::tell(&format!(
+        tell!(
             "merged model: {}\ntry it: mary run -m {}",
             merged.display(),
             tuned::name(&merged)
-        ));
+        );
         if self.test.is_empty() {
             return Ok(Status::Done);
         }
@@ -301,16 +294,16 @@ pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> 
                 all = steps;
                 bar.set_length(steps);
                 bar.suspend(|| {
-                    super::tell(&format!(
+                    tell!(
                         "{trained_parameters} of {base_parameters} parameters are trained, on {} ({} held out), {}, about {} MB of memory, on {device}",
                         counted(conversations.0, "conversation"),
                         conversations.1,
                         counted(usize::try_from(steps).unwrap_or(usize::MAX), "step"),
                         memory / 1_000_000
-                    ));
+                    );
                 });
             }
-            TuneEvent::Note(note) => bar.suspend(|| super::tell(&note)),
+            TuneEvent::Note(note) => bar.suspend(|| tell!("{note}")),
             TuneEvent::Step {
                 step,
                 loss,
@@ -322,18 +315,16 @@ pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> 
                 let due = spoken.is_none_or(|at| at.elapsed() >= PLAIN_EVERY);
                 if !terminal && (due || step == all) {
                     spoken = Some(Instant::now());
-                    super::tell(&format!(
-                        "step {step}/{all}: loss {loss:.3}, {tokens_per_second:.0} tokens/s"
-                    ));
+                    tell!("step {step}/{all}: loss {loss:.3}, {tokens_per_second:.0} tokens/s");
                 }
             }
             TuneEvent::Evaluated(e) => bar.suspend(|| {
-                super::tell(&format!(
+                tell!(
                     "step {}: held-out loss {:.4}, {:.1} % exact",
                     e.step,
                     e.loss,
                     100.0 * e.exact
-                ));
+                );
             }),
         }
         match stop.load(Ordering::Relaxed) {

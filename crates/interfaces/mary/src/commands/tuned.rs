@@ -12,6 +12,7 @@ use mary_weights::Checkpoint;
 
 use super::{carry_out, chapters, summary};
 use crate::cli::{LoraArgs, TestingArgs};
+use crate::commands::tell;
 use crate::laboratory::laboratory;
 use crate::settings::Place;
 
@@ -29,21 +30,8 @@ impl Tests<'_> {
     /// What was answered before is not asked again.
     pub fn run(&self, place: &Place, models: &[&Path]) -> anyhow::Result<PathBuf> {
         let subjects = models.iter().map(|model| name(model).parse::<ModelRef>());
+        let subjects = subjects.collect::<Result<_, _>>()?;
         self.say_form(models);
-        self.ask(
-            place,
-            subjects.collect::<Result<_, _>>()?,
-            Opening::default(),
-        )
-    }
-
-    /// The same of models by their names.
-    pub fn ask(
-        &self,
-        place: &Place,
-        subjects: Vec<ModelRef>,
-        opening: Opening,
-    ) -> anyhow::Result<PathBuf> {
         let task_options = TaskOptions {
             seed: self.lora.seed,
             shots: self.testing.shots,
@@ -66,7 +54,7 @@ impl Tests<'_> {
             seed: self.lora.seed,
             opening: Opening {
                 dtype: self.lora.dtype.clone(),
-                ..opening
+                ..Opening::default()
             },
             execution: Execution {
                 device: Some(self.lora.device.clone()),
@@ -89,9 +77,9 @@ impl Tests<'_> {
             Checkpoint::open(model).is_ok_and(|checkpoint| checkpoint.template().is_some())
         };
         if !learned_plain && models.first().is_some_and(has_template) {
-            super::tell(
+            tell!(
                 "note: conversations were learned through the model's chat template, and the tests are plain text; \
-                 --apply-chat-template asks them through it too, --plain-text learns without it",
+                 --apply-chat-template asks them through it too, --plain-text learns without it"
             );
         }
     }
@@ -147,7 +135,7 @@ pub fn pair_tables(
     folder: &Path,
     (tuned, base): (&Path, &Path),
 ) -> anyhow::Result<Vec<Table>> {
-    let summary = mary_lab::load_summary(&place.registry, &RunFolder::open(folder)?)?;
+    let summary = crate::library::summary(&place.registry, folder)?;
     let pairs = [(name(tuned), name(base))];
     let families = place.registry.families().iter();
     Ok(families
@@ -168,19 +156,9 @@ pub fn show(tables: &[Table], csv: Option<&Path>) -> anyhow::Result<()> {
 pub fn write_report(place: &Place, run: &Path, tables: Vec<Table>) -> anyhow::Result<()> {
     let path = summary::report_path(run);
     let shown = Exhibits::default().with_tables(tables.into_iter().map(Some));
-    let chapter = chapters::MadeChapter("tuned", "Before and after tuning", shown);
+    let chapter = chapters::made("tuned", "Before and after tuning", shown);
     let (runs, options) = ([run.to_owned()], ReportOptions::default());
-    chapters::write_with(
-        &place.registry,
-        &runs,
-        vec![Box::new(chapter)],
-        &path,
-        &options,
-    )?;
-    super::tell(&format!(
-        "report: {}\nrun:    {}",
-        path.display(),
-        run.display()
-    ));
+    chapters::write_with(&place.registry, &runs, &[chapter], &path, &options)?;
+    tell!("report: {}\nrun:    {}", path.display(), run.display());
     Ok(())
 }

@@ -7,9 +7,11 @@ use anyhow::Context;
 use mary_contract::{Registry, TuningRequest, TuningSet};
 use mary_fetch::datasets::LocalData;
 use mary_lab::TaskOptions;
+use mary_platform::counted;
 
 use super::family::told;
 use crate::cli::TrainingSetArgs;
+use crate::commands::tell;
 use crate::exit::{Status, usage_error};
 use crate::matching;
 use crate::settings::Place;
@@ -28,16 +30,15 @@ pub fn tuning(
     let hint = set
         .hint
         .map_or_else(String::new, |h| format!("\nhint: {h}"));
-    super::tell(&format!(
+    tell!(
         "{} of {name} (seed {}) written to {}{hint}",
-        mary_platform::counted(set.items, "item"),
+        counted(set.items, "item"),
         wanted.seed,
         out.display()
-    ));
+    );
     Ok(Status::Done)
 }
 
-/// What a training set is asked to be.
 pub fn request(args: &TrainingSetArgs, seed: u64) -> anyhow::Result<TuningRequest> {
     Ok(TuningRequest {
         form: args.data_form.unwrap_or_default(),

@@ -2,32 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Registry, RunManifest, RunSummary, ShownAs, TaskRun, Twin};
+use mary_contract::{Registry, RunManifest, ShownAs, TaskRun, Twin};
 use mary_report::html::{Chapter, Contents};
 use mary_report::twins::Twins;
 use mary_store::RunFolder;
 
+use super::chapters::AnyChapter;
+
 /// The chapter of twins with its items, where items were asked in more than one form.
-pub struct TwinsChapter<'a> {
-    pub registry: &'a Registry,
-    pub folders: &'a [RunFolder],
-}
-
-impl Chapter for TwinsChapter<'_> {
-    type Error = anyhow::Error;
-
-    fn id(&self) -> &str {
-        "twins"
-    }
-
-    fn title(&self) -> &str {
-        "Words and pictures"
-    }
-
-    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
-        let folders = self.folders.iter();
+pub fn chapter<'a>(registry: &'a Registry, folders: &'a [RunFolder]) -> AnyChapter<'a> {
+    Chapter::new("twins", "Words and pictures", move |_| {
         let manifests: Vec<RunManifest> = folders
-            .map(|folder| mary_lab::completed(self.registry, folder.manifest()))
+            .iter()
+            .map(|folder| mary_lab::completed(registry, folder.manifest()))
             .collect();
         // Tasks that others name as what they ask in words.
         let tasks = manifests.iter().flat_map(|manifest| &manifest.tasks);
@@ -40,7 +27,7 @@ impl Chapter for TwinsChapter<'_> {
             manifest.models.iter().for_each(|card| twins.model(card));
             let mut of = BTreeMap::new();
             for run in &manifest.tasks {
-                if let Some(twin) = form(self.registry, &named, run) {
+                if let Some(twin) = form(registry, &named, run) {
                     of.insert(run.id.clone(), twins.task(&twin, run));
                 }
             }
@@ -49,7 +36,7 @@ impl Chapter for TwinsChapter<'_> {
         if !twins.any() {
             return Ok(None);
         }
-        for (folder, places) in self.folders.iter().zip(places) {
+        for (folder, places) in folders.iter().zip(places) {
             if places.is_empty() {
                 continue;
             }
@@ -62,7 +49,7 @@ impl Chapter for TwinsChapter<'_> {
         }
         let (exhibits, items) = twins.finish()?;
         Ok(Some(Contents { exhibits, items }))
-    }
+    })
 }
 
 /// Which form of which items a task is: as it says itself, as its family says, or as a twin that names it.

@@ -17,6 +17,7 @@ use mary_store::RunFolder;
 
 use super::summary::report_path;
 use crate::command::Command;
+use crate::commands::tell;
 use crate::exit::Status;
 use crate::rundir;
 use crate::settings::Place;
@@ -58,7 +59,7 @@ impl Command for ViewArgs {
             Arc::new(IndexedSource::new(folders)),
             address,
             &mut |bound| {
-                super::tell(&format!("viewing at http://{bound} (Ctrl-C ends it)"));
+                tell!("viewing at http://{bound} (Ctrl-C ends it)");
                 if self.open {
                     super::open_in_browser(&format!("http://{bound}"));
                 }

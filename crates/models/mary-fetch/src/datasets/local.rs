@@ -105,12 +105,14 @@ impl DataSource for LocalData {
 }
 
 fn hash_card(card: &DatasetCard, folder: &Path) -> Result<String, DataError> {
-    let damaged = |path: &str, e: std::io::Error| DataError::Damaged {
-        path: folder.join(path),
-        message: format!(
-            "cannot be read: {e}\nhint: `mary data verify {id}` says what is wrong, `mary data pull {id}` mends it",
-            id = card.id
-        ),
+    let damaged = |path: &str, e: std::io::Error| {
+        DataError::damaged(
+            folder.join(path),
+            format!(
+                "cannot be read: {e}\nhint: `mary data verify {id}` says what is wrong, `mary data pull {id}` mends it",
+                id = card.id
+            ),
+        )
     };
     let mut lines = Vec::new();
     for file in &card.files {

@@ -45,7 +45,6 @@ pub fn planes(numbers: &[f32]) -> usize {
 }
 
 impl Tiles {
-    /// Packs `outputs` rows of `inputs` weights.
     pub fn pack(weights: &[f32], outputs: usize, inputs: usize) -> Self {
         let planes = planes(weights);
         Self::zeroed(outputs, inputs, planes).fill(|_, some, out| {
@@ -223,7 +222,6 @@ impl Activations {
         }
     }
 
-    /// Splits `rows` rows of `inputs` numbers.
     pub fn set(&mut self, x: &[f32], rows: usize, inputs: usize) {
         self.shape(rows, inputs);
         let strip = Self::strip_len(inputs);

@@ -1,6 +1,6 @@
 //! The processor: fused kernels over packed rows, with the widest instructions it has.
 
-mod attention;
+pub(crate) mod attention;
 #[cfg(target_arch = "x86_64")]
 mod between;
 pub(crate) mod elementwise;
@@ -25,7 +25,7 @@ mod quant_planes;
 #[cfg(target_arch = "x86_64")]
 mod quant_tiles;
 mod recurrent;
-mod relative;
+pub(crate) mod relative;
 pub use mary_kernels::simd;
 pub use mary_kernels::{aligned, amx};
 mod slab;

@@ -5,9 +5,9 @@ use mary_weights::TensorInfo;
 
 use super::order::{join, scaled, transpose, ungroup, unweave};
 use super::{Loader, not_there};
-use crate::config::{ExpertNames, QkNorm, QkvLayout, QkvNames, Recurrence, Relative};
+use crate::config::{Distances, ExpertNames, QkNorm, QkvLayout, QkvNames, Recurrence, Relative};
 use crate::kernels::{Backend, Extent, MixerOf, NormOf, RelativeOf, Stored, Weights};
-use crate::transformer::{BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf};
+use crate::transformer::{AcrossOf, BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf};
 
 impl<B: Backend> Loader<'_, B> {
     pub(super) fn block(&self, layer: usize) -> Result<BlockOf<B>, ModelError> {
@@ -34,6 +34,10 @@ impl<B: Backend> Loader<'_, B> {
                 None => self.ending(self.in_layer(layer, n.attn_out, "weight"), a.q_width())?,
             },
             mixer: a.carries(layer).map(|r| self.mixer(layer, r)).transpose()?,
+            across: match a.source {
+                Some(_) => Some(self.across_of(layer)?),
+                None => None,
+            },
             post_attn_norm: norm(n.post_norms.0)?,
             gate: self.gate(layer)?,
             relative: a
@@ -171,9 +175,33 @@ impl<B: Backend> Loader<'_, B> {
         }))
     }
 
-    /// Distances as queries and keys of this layer.
+    /// Attention to a source.
+    fn across_of(&self, layer: usize) -> Result<AcrossOf<B>, ModelError> {
+        let (a, n) = (self.architecture, self.names());
+        let name = |part: &str| (self.across(layer, part), a.q_width());
+        Ok(AcrossOf {
+            norm: self.norm(|part| self.in_layer(layer, n.across.1, part))?,
+            queries: self.linear(&[name("q")], a.hidden)?,
+            source: self.linear(&[name("k"), name("v")], a.hidden)?,
+            out: self.ending(self.across(layer, "o"), a.q_width())?,
+        })
+    }
+
+    /// Distances as queries and keys of this layer, or as biases.
     fn relative(&self, layer: usize, how: Relative) -> Result<RelativeOf, ModelError> {
         let (a, n, b) = (self.architecture, self.names(), &self.backend);
+        let context = a.context as isize;
+        let places = (-context..=context).map(|d| how.row(d) as u32).collect();
+        let table = self.read(&self.distances(layer, how))?;
+        if how.kind != Distances::Vectors {
+            return Ok(RelativeOf {
+                how,
+                queries: vec![],
+                keys: vec![],
+                biases: table,
+                places,
+            });
+        }
         let both = match n.qkv {
             QkvNames::Paired(..) => 1,
             _ => 2,
@@ -181,10 +209,7 @@ impl<B: Backend> Loader<'_, B> {
         let project = self.linear(&self.qkv_names(layer)[..both], a.hidden)?;
         let norm = self.norm(|part| self.top(n.relative.1, part))?;
         let (mut given, mut normed) = (B::Tensor::default(), B::Tensor::default());
-        b.upload(
-            &self.read(&format!("{}{}", self.body, n.relative.0))?,
-            &mut given,
-        );
+        b.upload(&table, &mut given);
         b.norm(&given, how.rows, &norm, &mut normed);
         let of = Extent {
             rows: how.rows,
@@ -193,9 +218,9 @@ impl<B: Backend> Loader<'_, B> {
         b.linear(&normed, of, &project, &mut given, false);
         let (q, both) = (a.q_width(), a.q_width() + a.kv_width());
         let all = b.download(&given, how.rows * both);
-        let context = a.context as isize;
         Ok(RelativeOf {
             how,
+            biases: vec![],
             queries: all
                 .chunks_exact(both)
                 .flat_map(|row| row[..q].to_vec())
@@ -204,7 +229,7 @@ impl<B: Backend> Loader<'_, B> {
                 .chunks_exact(both)
                 .flat_map(|row| row[q..].to_vec())
                 .collect(),
-            places: (-context..=context).map(|d| how.row(d) as u32).collect(),
+            places,
         })
     }
 

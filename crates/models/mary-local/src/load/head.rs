@@ -1,5 +1,8 @@
+use std::sync::LazyLock;
+
 use mary_contract::ModelError;
 use mary_weights::Checkpoint;
+use serde::Deserialize;
 
 use super::Loader;
 use super::order::scaled;
@@ -8,60 +11,23 @@ use crate::kernels::cpu::quant::Blocks;
 use crate::kernels::{Backend, Weights};
 use crate::transformer::TransformOf;
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct HeadNames {
     dense: &'static str,
     norm: &'static str,
     decoder: &'static str,
-    /// Where it is not that of the blocks.
-    activation: Option<Activation>,
+    /// The activation is GELU, whatever that of the blocks is.
+    #[serde(default)]
+    gelu: bool,
     biases: [&'static str; 2],
 }
 
-const MASKED: [HeadNames; 6] = [
-    HeadNames {
-        dense: "cls.predictions.transform.dense",
-        norm: "cls.predictions.transform.LayerNorm",
-        decoder: "cls.predictions.decoder",
-        activation: None,
-        biases: ["cls.predictions.bias", "cls.predictions.decoder.bias"],
-    },
-    HeadNames {
-        dense: "lm_head.dense",
-        norm: "lm_head.layer_norm",
-        decoder: "lm_head.decoder",
-        activation: None,
-        biases: ["lm_head.bias", "lm_head.decoder.bias"],
-    },
-    HeadNames {
-        dense: "vocab_transform",
-        norm: "vocab_layer_norm",
-        decoder: "vocab_projector",
-        activation: None,
-        biases: ["vocab_projector.bias", ""],
-    },
-    HeadNames {
-        dense: "head.dense",
-        norm: "head.norm",
-        decoder: "decoder",
-        activation: None,
-        biases: ["decoder.bias", ""],
-    },
-    // LTG-BERT's and GPT-BERT's norms have no weights.
-    HeadNames {
-        dense: "classifier.nonlinearity.1",
-        norm: "classifier.nonlinearity.3",
-        decoder: "classifier.nonlinearity.5",
-        activation: Some(Activation::Gelu),
-        biases: ["classifier.nonlinearity.5.bias", ""],
-    },
-    HeadNames {
-        dense: "lm_head.nonlinearity.1",
-        norm: "lm_head.nonlinearity.3",
-        decoder: "lm_head.nonlinearity.5",
-        activation: Some(Activation::Gelu),
-        biases: ["lm_head.nonlinearity.5.bias", ""],
-    },
-];
+/// In the order in which they are looked for. LTG-BERT's and GPT-BERT's norms have no weights.
+static MASKED: LazyLock<Vec<HeadNames>> = LazyLock::new(|| {
+    // A test reads the file, so that no program can be shipped with a broken one.
+    serde_json::from_str(include_str!("heads.json")).unwrap_or_default()
+});
 
 /// The masked head of a checkpoint, if it has one.
 pub(crate) fn masked_head(checkpoint: &Checkpoint) -> Option<&'static HeadNames> {
@@ -89,7 +55,10 @@ impl<B: Backend> Loader<'_, B> {
         let dense = (format!("{}.weight", names.dense), a.hidden);
         let transform = TransformOf {
             dense: self.linear(&[dense], a.hidden)?,
-            activation: names.activation.unwrap_or(a.mlp.activation),
+            activation: match names.gelu {
+                true => Activation::Gelu,
+                false => a.mlp.activation,
+            },
             norm: self.norm(|part| format!("{}.{part}", names.norm))?,
         };
         let own = format!("{}.weight", names.decoder);
@@ -130,5 +99,15 @@ impl<B: Backend> Loader<'_, B> {
         let data = scaled(self.read(&name)?, a.logit_scale);
         let bias = bias.map(|b| scaled(b, a.logit_scale));
         Ok(b.prepare(vec![Weights::plain(data, a.vocab, width)], bias))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_heads_are_read() {
+        assert_eq!(MASKED.len(), 6);
     }
 }

@@ -4,7 +4,8 @@ use mary_contract::ModelError;
 use mary_weights::Checkpoint;
 
 use crate::config::{
-    Architecture, Block, ExpertNames, Experts, Names, QkvNames, Recurrence, UpNames,
+    Architecture, Block, Distances, ExpertNames, Experts, Names, QkvNames, Recurrence, Relative,
+    UpNames,
 };
 use crate::errors::bad_model;
 
@@ -60,6 +61,23 @@ impl<'a> Tensors<'a> {
         format!("{}{name}.{part}", self.body)
     }
 
+    /// The table of distances that a block's attention looks into.
+    pub(super) fn distances(&self, layer: usize, relative: Relative) -> String {
+        let each = matches!(relative.kind, Distances::Biases { each: true, .. });
+        let layer = if each { layer } else { 0 };
+        let name = self.names().relative.0.replace("{}", &layer.to_string());
+        format!("{}{name}", self.body)
+    }
+
+    /// A product of the attention to a source.
+    pub(super) fn across(&self, layer: usize, part: &str) -> String {
+        self.in_layer(
+            layer,
+            &format!("{}.{part}", self.names().across.0),
+            "weight",
+        )
+    }
+
     pub(super) fn average(&self, part: usize) -> String {
         let name = self.names().averages.replace("{}", &part.to_string());
         format!("{}{name}", self.body)
@@ -82,6 +100,8 @@ impl<'a> Tensors<'a> {
         match () {
             () if self.architecture.tied => self.embedding(),
             () if !self.has(&own) && self.has(&bare) => bare,
+            // A T5 with a head of its own has it in the file, whatever its configuration says.
+            () if !self.has(&own) && self.architecture.source.is_some() => self.embedding(),
             () => own,
         }
     }
@@ -182,9 +202,21 @@ impl<'a> Tensors<'a> {
         if let Some(name) = n.final_norm.filter(|_| !n.bare_norms) {
             self.need(&self.top(name, "weight"), &[a.hidden])?;
         }
-        if let Some(relative) = a.attention.relative {
-            let name = format!("{}{}", self.body, n.relative.0);
-            self.need(&name, &[relative.rows, a.hidden])?;
+        for layer in 0..a.layers {
+            if let Some(relative) = a.attention.relative {
+                let width = match relative.kind {
+                    Distances::Vectors => a.hidden,
+                    Distances::Biases { .. } => a.heads,
+                };
+                self.need(&self.distances(layer, relative), &[relative.rows, width])?;
+            }
+            if a.source.is_some() {
+                for part in ["q", "k", "v"] {
+                    self.need(&self.across(layer, part), &[a.q_width(), a.hidden])?;
+                }
+                self.need(&self.across(layer, "o"), &[a.hidden, a.q_width()])?;
+                self.need(&self.in_layer(layer, n.across.1, "weight"), &[a.hidden])?;
+            }
         }
         for part in 0..2 * a.layers * usize::from(!n.averages.is_empty()) {
             self.need(&self.average(part), &[part + 2])?;

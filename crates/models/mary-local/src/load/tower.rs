@@ -49,6 +49,7 @@ impl<B: Backend> Loader<'_, B> {
             transformer: Transformer {
                 backend: self.backend.clone(),
                 architecture: a.clone(),
+                layers: 0..a.layers,
                 embed,
                 positions: None,
                 embed_norm,

@@ -15,7 +15,6 @@ impl Picture {
         (fits && !rgb.is_empty()).then_some(Self { width, height, rgb })
     }
 
-    /// One colour everywhere.
     pub fn filled(width: usize, height: usize, colour: [u8; 3]) -> Self {
         let (width, height) = (width.max(1), height.max(1));
         Self {
@@ -46,7 +45,6 @@ impl Picture {
         self.window_on((left, top), (width, height), [0; 3])
     }
 
-    /// A rectangle of it on this background.
     pub fn window_on(
         &self,
         (left, top): (isize, isize),

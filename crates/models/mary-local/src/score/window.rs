@@ -44,7 +44,10 @@ impl<'m> Window<'m> {
             .into_iter()
             .partition(|job| job.request.details.top > 0);
         let jobs = jobs.as_slice();
-        let album = model.album(jobs.iter().map(|job| &job.request.prefix));
+        let album = model.album(
+            jobs.iter()
+                .map(|job| (&job.request.prefix, job.request.details.as_ids)),
+        );
         let reader = Reader::showing(model.checkpoint(), &album);
         let readings: Vec<Result<Vec<Reading>, ModelError>> = model.install(|| {
             jobs.par_iter()
@@ -58,7 +61,7 @@ impl<'m> Window<'m> {
         let mut refused = vec![];
         for (job, readings) in jobs.iter().zip(readings) {
             let pictured = job.request.prefix.has_images();
-            match readings.and_then(|all| whole(all, context, pictured)) {
+            match readings.and_then(|all| whole(all, context, pictured || album.answers())) {
                 Err(error) => refused.push((job.ticket, error)),
                 Ok(readings) => {
                     let details = job.request.details;
@@ -102,10 +105,15 @@ impl<'m> Window<'m> {
     }
 }
 
-/// A text with pictures must fit: a window that begins within a picture shows another one.
-fn whole(all: Vec<Reading>, context: usize, pictured: bool) -> Result<Vec<Reading>, ModelError> {
+/// A text with pictures must fit: a window that begins within a picture shows another one. So must a target, whose
+/// first token names its source.
+fn whole(all: Vec<Reading>, context: usize, bound: bool) -> Result<Vec<Reading>, ModelError> {
     let longest = all.iter().map(|r| r.tokens.len()).max().unwrap_or(0);
-    match pictured && longest > context + 1 {
+    match bound && longest > context + 1 {
+        true if all.iter().any(|r| r.source > 0) => Err(too_long(format!(
+            "the continuation has {} tokens; this model writes {context}",
+            longest - 1
+        ))),
         true => Err(too_long(format!(
             "with its pictures the text has {longest} tokens; this model sees {context}"
         ))

@@ -69,7 +69,7 @@ impl<B: Backend> Transformer<B> {
         let rows = last.map_or(0, |pass| pass.rows);
         let rows = next.map_or(rows, |pass| pass.rows);
         let ending = last
-            .and_then(|pass| self.blocks.get(pass.layer))
+            .and_then(|pass| self.held(pass.layer))
             .and_then(|block| {
                 let Parts { mlp_norm, mlp, .. } = block.parts()?;
                 Some(Ending {
@@ -84,7 +84,7 @@ impl<B: Backend> Transformer<B> {
                 })
             });
         let beginning = next.and_then(|pass| {
-            let block = self.blocks.get(pass.layer)?;
+            let block = self.held(pass.layer)?;
             let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
             let norms = block.qk_norms.as_ref();
             Some(Beginning {

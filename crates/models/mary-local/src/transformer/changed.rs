@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use mary_contract::ModelError;
 
-use super::{Batch, Coming, Pass, Transformer, Workspace};
+use super::{Batch, Coming, Left, Pass, Transformer, Workspace};
 use crate::kernels::Backend;
 
 /// What of a layer is looked at or changed.
@@ -102,8 +102,7 @@ impl Script {
 /// Whole rows as they were in their spots.
 pub type Seen = HashMap<(Spot, usize), Vec<f32>>;
 
-/// A script while it is followed.
-pub(super) struct Following<'a> {
+pub(crate) struct Following<'a> {
     script: &'a Script,
     /// Rows that others are copied from, by spot.
     sources: BTreeMap<Spot, Vec<usize>>,
@@ -112,7 +111,7 @@ pub(super) struct Following<'a> {
 }
 
 impl<'a> Following<'a> {
-    fn new(script: &'a Script) -> Self {
+    pub fn new(script: &'a Script) -> Self {
         let mut sources: BTreeMap<Spot, Vec<usize>> = BTreeMap::new();
         for (_, value) in script.changes.values().flatten() {
             if let NewValue::Copy(from) = value {
@@ -129,6 +128,11 @@ impl<'a> Following<'a> {
             kept: RefCell::default(),
             seen: RefCell::default(),
         }
+    }
+
+    /// What was watched.
+    pub fn seen(self) -> Seen {
+        self.seen.into_inner()
     }
 
     /// Whether anything of a spot is looked at or changed.
@@ -204,24 +208,31 @@ impl<B: Backend> Transformer<B> {
     /// Follows a script; the last hidden states of its rows are those of an ordinary pass.
     pub(crate) fn forward_changed(
         &self,
-        script: &Script,
+        following: &Following<'_>,
+        before: Option<Left<'_, B>>,
         work: &mut Workspace<B::Tensor>,
-    ) -> Result<Seen, ModelError> {
+    ) -> Result<(), ModelError> {
+        let script = following.script;
         let (a, b, all) = (&self.architecture, &self.backend, &script.batch);
         self.check_tokens(all, work)?;
         work.writing = false;
-        let following = Following::new(script);
         let mut cache = b.cache(1, all.len(), a.kv_width());
         let rotary: Vec<B::Rotary> = a
             .ropes
             .iter()
             .map(|rope| b.rotary(rope, &all.positions))
             .collect();
-        let joining: usize = script.joins.iter().map(Vec::len).sum();
+        let joining = script.joins.iter().skip(self.layers.start);
+        let joining: usize = joining.map(Vec::len).sum();
         let mut batch = script.first_rows(all.len() - joining);
-        self.embed(&b.plan(&batch, &self.heads()), batch.len(), &[], work);
+        match before {
+            Some(left) => self.receive(left, batch.len(), work),
+            None => self.embed(&b.plan(&batch, &self.heads()), batch.len(), &[], work),
+        }
         let mut coming = Coming::default();
-        for layer in 0..=a.layers {
+        // Rows also join behind the last layer.
+        let behind = usize::from(self.ends());
+        for layer in self.layers.start..self.layers.end + behind {
             if let Some(joins) = script.joins.get(layer).filter(|j| !j.is_empty()) {
                 let rows: Vec<usize> = (0..batch.len()).chain(joins.iter().copied()).collect();
                 b.gather(&work.x, a.hidden, &rows, &mut work.normed);
@@ -234,7 +245,7 @@ impl<B: Backend> Transformer<B> {
                 true => coming.take(self, layer)?,
                 false => None,
             };
-            if let Some(block) = fetched.as_ref().or(self.blocks.get(layer)) {
+            if let Some(block) = fetched.as_ref().or(self.held(layer)) {
                 let pass = Pass {
                     rows: batch.len(),
                     plan: &b.plan(&batch, &self.heads()),
@@ -242,15 +253,16 @@ impl<B: Backend> Transformer<B> {
                     store: 0,
                     rotary: &rotary,
                     reach: &[],
-                    following: Some(&following),
+                    following: Some(following),
                 };
                 self.block(block, &pass, &mut cache, work);
                 self.steer(layer, batch.len(), work);
             }
             self.done_with(fetched);
         }
-        self.finish(batch.len(), work);
-        b.check()?;
-        Ok(following.seen.into_inner())
+        if self.ends() {
+            self.finish(batch.len(), work);
+        }
+        b.check()
     }
 }

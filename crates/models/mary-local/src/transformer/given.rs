@@ -19,6 +19,10 @@ impl<B: Backend> Transformer<B> {
         work: &mut Workspace<B::Tensor>,
     ) -> Result<(Cow<'b, Batch>, Vec<usize>), ModelError> {
         self.check_tokens(batch, work)?;
+        if let Some(source) = &self.architecture.source {
+            let targets = self.sources(batch, source.start, work)?;
+            return Ok((Cow::Owned(targets), vec![]));
+        }
         let pictures: Vec<usize> = (0..batch.len())
             .filter(|&row| batch.tokens[row] >= FIRST_SHOWN)
             .collect();
@@ -55,6 +59,10 @@ impl<B: Backend> Transformer<B> {
         work: &Workspace<B::Tensor>,
     ) -> Result<(), ModelError> {
         let a = &self.architecture;
+        if self.layers.start > 0 {
+            // They were looked up elsewhere.
+            return Ok(());
+        }
         let (words, pictures): (Vec<u32>, Vec<u32>) =
             batch.tokens.iter().partition(|&&t| t < FIRST_SHOWN);
         let shown = work.shown.as_ref().map_or(0, |s| s.rows());

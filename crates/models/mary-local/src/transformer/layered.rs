@@ -97,7 +97,7 @@ impl<B: Backend> Transformer<B> {
                 return Ok(None);
             }
             let fetched = coming.take(self, layer)?;
-            let block = fetched.as_ref().or(self.blocks.get(layer));
+            let block = fetched.as_ref().or(self.held(layer));
             let block = block.ok_or_else(|| internal(format!("block {layer} is nowhere")))?;
             for (i, stream) in streams.iter_mut().enumerate() {
                 let plans = Plans {

@@ -1,10 +1,11 @@
 //! What a transformer is made of on a device, the memory its passes work in, and who may watch them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use mary_weights::ControlVector;
 
-use super::Fetch;
+use super::{Fetch, Sources};
 use crate::config::{Activation, Architecture};
 use crate::kernels::{Alibi, Backend, Extent, Groups, MixerOf, NormOf, RelativeOf};
 use crate::vision::PictureRows;
@@ -32,6 +33,15 @@ pub(crate) struct GateOf<B: Backend> {
     pub norm: NormOf<B::Vector>,
 }
 
+/// Attention to what an encoder read.
+pub(crate) struct AcrossOf<B: Backend> {
+    pub norm: NormOf<B::Vector>,
+    pub queries: B::Linear,
+    /// Keys and values.
+    pub source: B::Linear,
+    pub out: B::Linear,
+}
+
 pub(crate) struct DenseOf<B: Backend> {
     pub up: B::Linear,
     /// Before the last product.
@@ -53,7 +63,6 @@ pub(crate) enum MlpOf<B: Backend> {
     Nothing,
 }
 
-/// The weights of one block.
 pub(crate) struct BlockOf<B: Backend> {
     pub attn_norm: Option<NormOf<B::Vector>>,
     /// Queries, keys and values; the first projection where a state is carried.
@@ -63,6 +72,7 @@ pub(crate) struct BlockOf<B: Backend> {
     pub attn_out: B::Linear,
     pub gate: Option<GateOf<B>>,
     pub relative: Option<RelativeOf>,
+    pub across: Option<AcrossOf<B>>,
     pub post_attn_norm: Option<NormOf<B::Vector>>,
     pub mlp_norm: Option<NormOf<B::Vector>>,
     pub mlp: MlpOf<B>,
@@ -73,6 +83,9 @@ pub(crate) struct Transformer<B: Backend> {
     /// Shared with who loads what stands beside the transformer.
     pub backend: Arc<B>,
     pub architecture: Architecture,
+    /// Those of the architecture's layers that are here; what goes before the first or behind the last layer is there
+    /// where that is.
+    pub layers: Range<usize>,
     pub embed: TableOf<B>,
     /// Learned positions, the segment's vector included.
     pub positions: Option<TableOf<B>>,
@@ -120,6 +133,8 @@ pub(crate) struct Workspace<T> {
     pub writing: bool,
     /// The streams of this pass, where they are averaged.
     pub streams: Vec<Vec<f32>>,
+    /// What a decoder sees of its sources.
+    pub sources: Sources<T>,
 }
 
 impl<T> Workspace<T> {
@@ -174,5 +189,35 @@ impl Watch<'_> {
             }
             Self::Means { .. } => {}
         }
+    }
+}
+
+/// The layers before a device's own, and what they left.
+pub(crate) type Left<'a, B> = (&'a Transformer<B>, &'a Workspace<<B as Backend>::Tensor>);
+
+impl<B: Backend> Transformer<B> {
+    /// How many of its layers keep keys and values.
+    pub(super) fn attending(&self) -> usize {
+        let before = |layer| self.architecture.attending(layer);
+        before(self.layers.end) - before(self.layers.start)
+    }
+
+    pub(super) fn held(&self, layer: usize) -> Option<&BlockOf<B>> {
+        self.blocks.get(layer.checked_sub(self.layers.start)?)
+    }
+
+    pub(super) fn ends(&self) -> bool {
+        self.layers.end == self.architecture.layers
+    }
+
+    pub(super) fn receive(
+        &self,
+        (of, left): Left<'_, B>,
+        rows: usize,
+        work: &mut Workspace<B::Tensor>,
+    ) {
+        let len = rows * self.architecture.hidden;
+        of.backend
+            .hand_over(&left.x, len, &self.backend, &mut work.x);
     }
 }

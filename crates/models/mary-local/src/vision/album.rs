@@ -7,7 +7,7 @@ use mary_contract::{Image, ModelError, Part, Prompt};
 
 use super::encoder::{EncodedPicture, VisionEncoder};
 use super::shown::PictureRows;
-use crate::errors::{bad_model, bad_request};
+use crate::errors::{bad_model, bad_request, too_long};
 
 type Hash = [u8; 32];
 
@@ -16,6 +16,8 @@ pub(crate) struct Album<'a> {
     encoder: Option<&'a VisionEncoder>,
     shown: Arc<PictureRows>,
     pictures: HashMap<Hash, Result<(u32, Arc<EncodedPicture>), ModelError>>,
+    /// What an encoder-decoder answers, by its tokens: a source is shown as pictures are.
+    sources: Option<Result<HashMap<Vec<u32>, u32>, ModelError>>,
 }
 
 pub(crate) fn images(prompt: &Prompt) -> impl Iterator<Item = &Image> {
@@ -49,7 +51,42 @@ impl<'a> Album<'a> {
             encoder: Some(encoder),
             shown: Arc::new(shown),
             pictures,
+            sources: None,
         }
+    }
+
+    pub(crate) fn of_sources(
+        read: Result<(PictureRows, HashMap<Vec<u32>, u32>), ModelError>,
+    ) -> Self {
+        let (shown, sources) = match read {
+            Ok((shown, sources)) => (shown, Ok(sources)),
+            Err(error) => (PictureRows::default(), Err(error)),
+        };
+        Self {
+            shown: Arc::new(shown),
+            sources: Some(sources),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn answers(&self) -> bool {
+        self.sources.is_some()
+    }
+
+    pub(crate) fn source(&self, tokens: &[u32]) -> Result<u32, ModelError> {
+        let read = match &self.sources {
+            Some(Err(error)) => return Err(error.clone()),
+            Some(Ok(all)) => all.get(tokens),
+            None => None,
+        };
+        // Only those that are too long are left out.
+        let long = || {
+            format!(
+                "the prefix has {} tokens, more than this model reads",
+                tokens.len()
+            )
+        };
+        read.copied().ok_or_else(|| too_long(long()))
     }
 
     pub(crate) fn shown(&self) -> &Arc<PictureRows> {

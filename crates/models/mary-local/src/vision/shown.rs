@@ -52,6 +52,19 @@ impl PictureRows {
         self.data.get(row * self.width..end).unwrap_or_default()
     }
 
+    /// All numbers of the picture, or of the source, that begins with this token.
+    pub(crate) fn whole(&self, token: u32) -> &[f32] {
+        let first = token.wrapping_sub(FIRST_SHOWN) as usize * self.width;
+        let all = self.data.get(first..).unwrap_or_default();
+        all.get(..self.count(token) * self.width)
+            .unwrap_or_default()
+    }
+
+    /// Rows of the picture, or of the source, that this token is part of.
+    pub(crate) fn count(&self, token: u32) -> usize {
+        self.within(token).map_or(0, |(_, rows)| rows)
+    }
+
     /// Adds a picture, with its rows and columns where the model turns by them; gives its first token.
     pub(crate) fn add(&mut self, rows: &[f32], grid: Option<(usize, usize)>) -> u32 {
         let first = self.rows();

@@ -65,12 +65,13 @@ impl<B: Backend> Tower<B> {
         given: &[f32],
         batch: &Batch,
         whole: Option<(&Batch, &[usize])>,
-        watch: Option<Watch<'_>>,
+        mut watch: Option<Watch<'_>>,
     ) -> Result<Vec<f32>, ModelError> {
         let transformer = &self.parts.transformer;
         let mut work = lock(&self.work).pop().unwrap_or_default();
         let mut cache = transformer.cache(batch.len());
-        let done = transformer.forward_rows(given, (batch, whole), &mut cache, &mut work, watch);
+        let (all, watch) = ((batch, whole), watch.as_mut());
+        let done = transformer.forward_rows(given, all, &mut cache, &mut work, watch);
         let rows = done.map(|()| transformer.last(&work, batch.len()));
         lock(&self.work).push(work);
         rows

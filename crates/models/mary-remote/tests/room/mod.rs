@@ -123,10 +123,7 @@ pub fn open(model: &str, settings: &ModelSettings) -> Box<dyn Model> {
 }
 
 pub fn ask(text: impl Into<String>) -> Generate {
-    Generate {
-        prompt: Prompt::chat(text.into()),
-        sampling: Sampling::greedy(16),
-    }
+    Generate::new(Prompt::chat(text.into()), Sampling::greedy(16))
 }
 
 pub fn generate(model: &dyn Model, requests: Vec<Generate>) -> TestQueue<Generate, Generated> {

@@ -1,13 +1,12 @@
 //! Forward pass: from tokens to normed rows after the last block, keeping what the backward pass needs.
 
 use super::attention;
-use super::given::Given;
 use super::kernels;
 use super::layout::{Block, Linear, Norm};
 use super::linear::{LowRank, apply};
 use super::matmul::Write;
 use super::model::{BlockSaved, Net, Normed, Workspace};
-use super::parameters::{Packed, Parameters, size};
+use super::parameters::{Given, Packed, Parameters, size};
 
 /// Parts of every row side by side: one head after the other.
 pub(super) fn gather(

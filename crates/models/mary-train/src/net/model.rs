@@ -5,12 +5,11 @@
 //! thread; parallelism is over sequences, outside.
 
 use super::attention::{AttentionSettings, Joint, Rotary, Scratch};
-use super::given::Given;
 use super::kernels::{self, NormKind};
 use super::layout::{Layout, Norm, Tensors};
 use super::linear::LowRank;
 use super::matmul::{Unit, View, Write, transpose};
-use super::parameters::{Gradients, Packed, Parameters, size};
+use super::parameters::{Given, Gradients, Packed, Parameters, size};
 use super::shape::Shape;
 use super::stored::UnpackBuffer;
 use crate::TrainError;

@@ -2,10 +2,9 @@
 //! encoder first.
 //! Checkpoints are LLaVA's: the names, the order of rows and what stands where a picture is shown.
 
-use super::given::Given;
 use super::layout::{Entry, Layout, Tensors};
 use super::model::{Net, Workspace};
-use super::parameters::{Gradients, Packed, Parameters};
+use super::parameters::{Given, Gradients, Packed, Parameters};
 use super::vision::{VisionEncoder, VisionWorkspace};
 use crate::TrainError;
 use mary_weights::architecture::Architecture;

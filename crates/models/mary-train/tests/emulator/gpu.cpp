@@ -236,6 +236,7 @@ int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 int cuCtxSetCurrent(Handle) { return 0; }
 int cuStreamCreate(Handle *stream, unsigned) { return *stream = fibres, 0; }
 int cuStreamSynchronize(Handle) { return 0; }
+int cuStreamWaitEvent(Handle, Handle, unsigned) { return 0; }
 int cuStreamDestroy_v2(Handle) { return 0; }
 int cuMemAlloc_v2(uint64_t *at, size_t bytes) { return *at = reinterpret_cast<uint64_t>(take(bytes)), 0; }
 int cuMemFree_v2(uint64_t at) { return std::free(reinterpret_cast<void *>(at)), 0; }
@@ -250,6 +251,9 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, Handle) {
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Handle) {
     return std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes), 0;
+}
+int cuMemcpyPeerAsync(uint64_t to, Handle, uint64_t from, Handle, size_t bytes, Handle stream) {
+    return cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
 }
 int cuMemsetD8Async(uint64_t at, unsigned char value, size_t bytes, Handle) {
     return std::memset(reinterpret_cast<void *>(at), value, bytes), 0;

@@ -3,20 +3,20 @@
 //!
 //! [`Architecture::resolve`] reads a Hugging Face `config.json` and gives the switches that the
 //! generic transformer follows, with the names its tensors have in a checkpoint. An architecture
-//! that is not known is refused by name with the list of those that are (`registry.rs`). What a file leaves
+//! that is not known is refused by name with the list of those that are (`families.json`). What a file leaves
 //! out is what transformers assumes (`defaults.json`).
 
 mod classic;
 mod defaults;
-mod encoder;
-mod falcon;
-pub(crate) mod family;
+mod family;
 mod fields;
+pub(crate) mod form;
 #[cfg(test)]
 mod invented;
-mod kin;
 mod llama;
-mod open;
+mod names;
+mod own;
+mod paired;
 mod recurrent;
 mod registry;
 mod relative;
@@ -29,8 +29,9 @@ use serde::{Deserialize, Deserializer};
 use fields::refused;
 
 pub use fields::Fields;
+pub use paired::Source;
 pub use recurrent::Recurrence;
-pub use relative::Relative;
+pub use relative::{Distances, Relative};
 pub use rope::Rope;
 
 /// A transformer, resolved from its configuration.
@@ -65,6 +66,8 @@ pub struct Architecture {
     pub experts: Option<Experts>,
     /// A state that is carried from token to token, in the place of attention in the layers whose kind says so.
     pub recurrence: Option<Recurrence>,
+    /// What reads the text that this decoder answers (T5).
+    pub source: Option<Source>,
     /// Logits are squashed to ± this value.
     pub logit_cap: Option<f32>,
     /// Multiplied onto the logits (Granite); folded into the head's weights.
@@ -247,7 +250,7 @@ pub struct ExpertNames {
 
 /// What sizes are called in a configuration, and tensors, each without `.weight` and `.bias`, in a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Names {
     /// Width, depth, heads, vocabulary and context; several names, and a default, are separated by `|`.
     pub sizes: [&'static str; 5],
@@ -266,8 +269,10 @@ pub struct Names {
     pub attn_out: &'static str,
     /// The prefix of what stands in the place of attention where a state is carried.
     pub mixer: &'static str,
-    /// Vectors of distances and the norm over them, the first by its whole name.
+    /// Vectors or biases of distances, by their whole name, `{}` standing for the block's number, and the norm over vectors.
     pub relative: (&'static str, &'static str),
+    /// Attention to a source inside a block, and the norm before it.
+    pub across: (&'static str, &'static str),
     /// How the streams after every part of a block are averaged, `{}` standing for its number (GPT-BERT).
     pub averages: &'static str,
     /// Up rows stand above gate rows, and a norm without weights before the last product (LTG-BERT).
@@ -320,27 +325,6 @@ impl Architecture {
         self.kv_heads * self.head_dim
     }
 
-    /// Weights inside the blocks: what every token is multiplied with.
-    pub fn block_parameters(&self) -> u64 {
-        let up = if self.mlp.gated { 3 } else { 2 };
-        let attention = self.hidden * (2 * self.q_width() + 2 * self.kv_width());
-        let attending = self.attending(self.layers);
-        let carrying = self
-            .recurrence
-            .map_or(0, |r| self.hidden * (r.projected() + r.inner));
-        let mixers = attending * attention + (self.layers - attending) * carrying;
-        let sparse = self.kinds.iter().filter(|k| k.sparse).count();
-        let dense = self.layers - sparse.min(self.layers);
-        let taken = self.experts.map_or(0, |e| {
-            e.count + 3 * (e.chosen * e.intermediate + e.shared.unwrap_or(0))
-        });
-        let mlps = match self.names.down {
-            "" => 0,
-            _ => dense * up * self.intermediate + sparse * taken,
-        };
-        (mixers + self.hidden * mlps) as u64
-    }
-
     /// What only the processor computes, where there is such a thing.
     pub fn on_processor_only(&self) -> Option<&'static str> {
         match self.mlp.activation {
@@ -358,6 +342,7 @@ impl Architecture {
     pub fn whole_only(&self) -> Option<&'static str> {
         match self.names.averages {
             _ if self.recurrence.is_some() => Some("layers that carry a state (Mamba)"),
+            _ if self.source.is_some() => Some("an encoder beside its decoder"),
             "" => None,
             _ => Some("streams that are averaged over all blocks before (GPT-BERT)"),
         }
@@ -380,11 +365,6 @@ impl Architecture {
     pub fn attending(&self, layer: usize) -> usize {
         let before = self.kinds.iter().take(layer);
         before.filter(|k| !k.recurrent).count()
-    }
-
-    /// Weights of the head (and, when untied, as many again in the embedding).
-    pub fn head_parameters(&self) -> u64 {
-        (self.vocab * self.embedding.width) as u64
     }
 
     fn check(&self) -> Result<(), ModelError> {

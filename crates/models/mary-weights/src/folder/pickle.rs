@@ -54,7 +54,6 @@ pub(crate) struct Tensor {
     pub strides: Vec<usize>,
 }
 
-/// The tensors of a state dict, by name.
 pub(crate) fn state_dict(bytes: &[u8]) -> Result<Vec<(String, Tensor)>, Refusal> {
     let mut machine = Machine {
         bytes,

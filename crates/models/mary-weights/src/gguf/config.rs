@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::header::{Meta, Metadata};
 use super::source::GgufSource;
-use crate::architecture::config::family::{GgufForm, Rotation};
+use crate::architecture::config::form::{GgufForm, Rotation};
 use crate::architecture::config::{Fields, Rope};
 use crate::mapped::Mapped;
 use crate::stored::Stored;
@@ -35,9 +35,7 @@ pub(super) fn translate(
     config.insert("model_type".into(), json!(form.model_type));
     config.insert("architectures".into(), json!([form.class]));
     source.rotary_share = rotary_share(&source, form.rotation)?;
-    if let Value::Object(own) = (form.config)(&source)? {
-        config.extend(own);
-    }
+    config.extend(form.config(&source)?);
     if let Some(scaling) = rope_scaling(&source)? {
         config.insert("rope_scaling".into(), scaling);
     }

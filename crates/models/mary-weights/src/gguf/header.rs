@@ -87,7 +87,6 @@ impl Metadata {
     }
 }
 
-/// A tensor as the directory describes it.
 pub(super) struct Described {
     pub name: String,
     /// Innermost first, as ggml counts.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::architecture::Architecture;
-use crate::architecture::config::family::{Conversion, GgufForm};
+use crate::architecture::config::form::{Conversion, GgufForm};
 use crate::architecture::config::{Block, QkNorm, QkvNames, UpNames};
 use crate::stored::{Layout, RowOrder, Stored};
 

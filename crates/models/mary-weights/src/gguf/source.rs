@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::header::Metadata;
 use crate::mapped::Mapped;
@@ -78,34 +78,30 @@ impl GgufSource<'_> {
         self.float("rope.freq_base").unwrap_or(10_000.0)
     }
 
-    pub fn norm_eps(&self, default: f64) -> f64 {
-        let said = self.float("attention.layer_norm_epsilon");
-        said.unwrap_or(default)
-    }
-
     pub fn rms_eps(&self) -> f64 {
         let said = self.float("attention.layer_norm_rms_epsilon");
         said.unwrap_or(1e-6)
     }
 
-    /// LLaMA's keys and those of `more`, which a child of LLaMA has besides.
-    pub fn like_llama(&self, more: Value) -> Result<Value, String> {
+    pub fn kv_heads(&self) -> Result<i64, String> {
         let heads = self.size("attention.head_count")?;
-        let mut config = json!({
+        Ok(self.integer("attention.head_count_kv").unwrap_or(heads))
+    }
+
+    /// LLaMA's keys.
+    pub fn like_llama(&self) -> Result<Map<String, Value>, String> {
+        let original = self.integer("rope.scaling.original_context_length");
+        let config = json!({
             "intermediate_size": self.size("feed_forward_length")?,
-            "num_key_value_heads": self.integer("attention.head_count_kv").unwrap_or(heads),
+            "num_key_value_heads": self.kv_heads()?,
             "head_dim": self.head_dim()?,
             "rms_norm_eps": self.rms_eps(),
             "rope_theta": self.rope_theta(),
             "hidden_act": "silu",
             "attention_bias": self.has("blk.0.attn_q.bias"),
             "sliding_window": self.integer("attention.sliding_window"),
-            "original_max_position_embeddings":
-                self.integer("rope.scaling.original_context_length"),
+            "original_max_position_embeddings": original,
         });
-        if let (Value::Object(config), Value::Object(more)) = (&mut config, more) {
-            config.extend(more);
-        }
-        Ok(config)
+        Ok(config.as_object().cloned().unwrap_or_default())
     }
 }

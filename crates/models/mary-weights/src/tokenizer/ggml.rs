@@ -15,7 +15,7 @@ use tokenizers::models::bpe::BPE;
 use super::pipeline::{Parts, byte_level, merge, split_then_bytes, word_pieces};
 use super::sentencepiece::{Algorithm, Piece, PieceKind, Prefix, Vocabulary};
 use super::{Specials, Tokenizer};
-use crate::architecture::config::family::GgufForm;
+use crate::architecture::config::form::GgufForm;
 use crate::gguf::Metadata;
 
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";

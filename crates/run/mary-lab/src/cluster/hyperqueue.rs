@@ -42,16 +42,7 @@ fn submit(job: &Job) -> String {
     options.extend(job.needs.extra.iter().map(one_line));
     let log = |name: &str| quoted(&job.file(name).to_string_lossy());
     format!(
-        "#!/bin/bash\n\
-         # Submits the shards of {folder} and joins them when they have ended, well or not.\n\
-         set -u\n\
-         {preamble}\
-         id=$(hq submit --output-mode quiet {options} \\\n\
-         \x20 --stdout {out} --stderr {err} \\\n\
-         \x20 {script}) || exit 5\n\
-         echo \"HyperQueue job $id\"\n\
-         hq job wait \"$id\"\n\
-         exec {merge}\n",
+        include_str!("hyperqueue-submit.sh"),
         folder = one_line(job.folder.display()),
         preamble = job.preamble(),
         options = options.join(" "),

@@ -31,18 +31,10 @@ fn manifest(job: &Job) -> String {
     );
     let name = name(&format!("{}-{}", job.name, job.number));
     let mut array = format!(
-        "# Shards of {folder}\n\
-         # Written by `mary submit kubernetes`; submitted with: kubectl apply -f {file}\n\
-         apiVersion: batch/v1\n\
-         kind: Job\n\
-         metadata:\n\
-         \x20 name: {name}\n\
-         spec:\n\
-         \x20 completionMode: Indexed\n\
-         \x20 completions: {shards}\n\
-         \x20 parallelism: {at_once}\n\
-         \x20 backoffLimitPerIndex: {RETRIES}\n\
-         \x20 maxFailedIndexes: {shards}\n",
+        include_str!("kubernetes.yaml"),
+        name = name,
+        shards = shards,
+        RETRIES = RETRIES,
         folder = one_line(job.folder.display()),
         file = job.script("kubernetes.yaml", String::new()).name,
         at_once = job.needs.at_once.unwrap_or(shards),
@@ -57,16 +49,10 @@ fn manifest(job: &Job) -> String {
     );
     array.push_str(&pod(job, &command, "Never", true));
     format!(
-        "{array}---\n\
-         # Joins the shards; tried again until every shard is whole.\n\
-         apiVersion: batch/v1\n\
-         kind: Job\n\
-         metadata:\n\
-         \x20 name: {name}-merge\n\
-         spec:\n\
-         \x20 backoffLimit: 10000\n\
-         \x20 activeDeadlineSeconds: {DEADLINE}\n\
-         {pod}",
+        include_str!("kubernetes-merge.yaml"),
+        array = array,
+        name = name,
+        DEADLINE = DEADLINE,
         pod = pod(
             job,
             &format!("{}exec {}", job.preamble(), job.merge_command()),

@@ -46,27 +46,7 @@ fn array(job: &Job, part: usize, tasks: usize) -> String {
     lines.extend(needs.extra.iter().cloned());
     let list = job.file(&format!("shards-{part}.txt"));
     format!(
-        "#!/bin/bash\n\
-         # Shards of {folder}\n\
-         # Written by `mary submit slurm`; submitted with: sbatch {script}\n\
-         {lines}\
-         {preamble}\
-         # Line k of the list is the shard of array task k.\n\
-         {choose}\
-         {command} &\n\
-         child=$!\n\
-         stopped=\n\
-         trap 'stopped=1; kill -TERM \"$child\" 2>/dev/null' TERM\n\
-         wait \"$child\"; code=$?\n\
-         # A signal ends the wait, not the shard: it keeps what is in flight first.\n\
-         while kill -0 \"$child\" 2>/dev/null; do wait \"$child\"; code=$?; done\n\
-         if [ -n \"$stopped\" ] && [ \"$code\" -eq 130 ]; then\n\
-         \x20 # Told to stop (time limit, preemption), and stopped in order: once more, unless cancelled.\n\
-         \x20 case $(squeue -h -j \"$SLURM_JOB_ID\" -o %T) in\n\
-         \x20   RUNNING) scontrol requeue \"$SLURM_JOB_ID\" ;;\n\
-         \x20 esac\n\
-         fi\n\
-         exit \"$code\"\n",
+        include_str!("slurm.sh"),
         folder = one_line(job.folder.display()),
         script = one_line(quoted(
             &job.file(&format!("slurm-{part}.sh")).to_string_lossy()

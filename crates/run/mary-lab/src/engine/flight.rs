@@ -201,14 +201,8 @@ mod tests {
 
     #[test]
     fn the_same_score_is_asked_once_and_answers_every_place() {
-        let score = |start: Start| {
-            Request::Score(Score {
-                prefix: Prompt::plain(""),
-                continuations: vec!["a".into()],
-                start,
-                details: Default::default(),
-            })
-        };
+        let score =
+            |start: Start| Request::Score(Score::new(Prompt::plain(""), vec!["a".into()], start));
         let (same, other) = (score(Start::Always), score(Start::Never));
         let mut item = pending(vec![("m", same.clone()), ("m", same), ("m", other)]);
         assert_eq!(item.open_places().collect::<Vec<_>>(), [0, 2]);
@@ -222,10 +216,7 @@ mod tests {
 
     #[test]
     fn words_are_asked_for_as_often_as_the_task_says() {
-        let generate = Request::Generate(Generate {
-            prompt: Prompt::plain("a"),
-            sampling: Sampling::greedy(1),
-        });
+        let generate = Request::Generate(Generate::new(Prompt::plain("a"), Sampling::greedy(1)));
         let item = pending(vec![("m", generate.clone()), ("m", generate)]);
         assert_eq!(item.open_places().collect::<Vec<_>>(), [0, 1]);
     }

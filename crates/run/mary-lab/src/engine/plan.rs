@@ -72,37 +72,36 @@ fn prompt_weight(prompt: &mary_contract::Prompt) -> usize {
     turns + prompt.system.as_ref().map_or(0, String::len)
 }
 
-/// Bytes of beginnings that an order makes a reader of the previous request read again, and those it does
-/// not.
-pub fn shared_bytes(requests: &[&Request], order: &[usize]) -> (usize, usize) {
-    let (mut shared, mut total) = (0, 0);
-    let mut previous = String::new();
-    for &i in order {
-        let text = beginning(requests[i]);
-        let common = previous
-            .bytes()
-            .zip(text.bytes())
-            .take_while(|(a, b)| a == b)
-            .count();
-        shared += common;
-        total += text.len();
-        previous = text;
-    }
-    (shared, total)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use mary_contract::{Prompt, Score, Start};
 
     fn score(prefix: &str) -> Request {
-        Request::Score(Score {
-            prefix: Prompt::plain(prefix),
-            continuations: vec!["A".into()],
-            start: Start::Model,
-            details: Default::default(),
-        })
+        Request::Score(Score::new(
+            Prompt::plain(prefix),
+            vec!["A".into()],
+            Start::Model,
+        ))
+    }
+
+    /// Bytes of beginnings that an order makes a reader of the previous request read again, and those it does
+    /// not.
+    fn shared_bytes(requests: &[&Request], order: &[usize]) -> (usize, usize) {
+        let (mut shared, mut total) = (0, 0);
+        let mut previous = String::new();
+        for &i in order {
+            let text = beginning(requests[i]);
+            let common = previous
+                .bytes()
+                .zip(text.bytes())
+                .take_while(|(a, b)| a == b)
+                .count();
+            shared += common;
+            total += text.len();
+            previous = text;
+        }
+        (shared, total)
     }
 
     proptest::proptest! {

@@ -42,7 +42,7 @@ pub(crate) fn paired(
         method,
     };
     let name = format!("{name}_p");
-    Some((Measure { name, estimate }, said))
+    Some((Measure::new(name, estimate), said))
 }
 
 fn shown(p: f64) -> String {

@@ -320,18 +320,13 @@ impl Tally {
             .measures
             .iter()
             .filter_map(|(name, values)| {
-                Some(Measure {
-                    name: name.clone(),
-                    estimate: by_unit(entries(values))?,
-                })
+                Some(Measure::new(name.clone(), by_unit(entries(values))?))
             })
             .collect();
         if families.is_some() {
             measures.extend(
-                over(entries(&self.scores), clustered).map(|estimate| Measure {
-                    name: FAMILIES_FIXED.to_owned(),
-                    estimate,
-                }),
+                over(entries(&self.scores), clustered)
+                    .map(|estimate| Measure::new(FAMILIES_FIXED, estimate)),
             );
         }
         measures.extend(more);

@@ -1,8 +1,6 @@
 //! What the instruments show: heat maps, lines over layers with their controls, tables.
 
-use mary_contract::{
-    Axis, Cell, Estimate, Exhibits, Figure, FigureKind, NumberColumns, Point, Scale, Series, Table,
-};
+use mary_contract::{Cell, Estimate, Exhibits, Figure, NumberColumns, Point, Series, Table};
 use mary_stats::Interval;
 
 use super::directions::Effect;
@@ -10,10 +8,10 @@ use super::lens::{LensLayer, LensView};
 use super::patch::{CONTROLS, PatchCell, PatchSite, Patched};
 use super::probe::{Probed, ProbedLayer};
 use super::steer::Steered;
+use crate::DECLARED;
 
 /// Places drawn with their controls, and heads listed, at most.
 const MOST: usize = 8;
-const CHANGE: &str = "change of log p(good) − log p(bad), nats";
 
 /// A value with its interval. Texts that all give the same value leave no doubt, which is something else than
 /// too few of them: the interval then is as good as the value.
@@ -27,55 +25,23 @@ fn estimate(i: &Interval) -> Estimate {
 
 fn series(name: &str, points: impl Iterator<Item = (f64, Interval)>) -> Series {
     let point = |(x, i): (f64, Interval)| Point {
-        x,
-        y: i.value,
         low: Some(i.low),
         high: Some(i.high),
-        ..Point::default()
+        ..Point::new("", i.value).at(x)
     };
-    plain(name, points.map(point).collect())
+    Series::measured(name, points.map(point))
 }
 
-fn plain(name: &str, points: Vec<Point>) -> Series {
-    Series {
-        name: name.to_owned(),
-        published: false,
-        points,
-    }
-}
-
-fn axis(title: &str, scale: Scale) -> Axis {
-    Axis {
-        title: title.into(),
-        scale,
-        range: None,
-    }
-}
-
-fn figure(id: String, title: String, [x, y]: [&str; 2], mut series: Vec<Series>) -> Figure {
+/// The figure of this id for the model with this number, with what there is to draw.
+fn figure(id: &str, number: usize, model: &str, mut series: Vec<Series>) -> Figure {
     series.retain(|s| !s.points.is_empty());
-    Figure {
-        id,
-        title,
-        caption: "Bands are 95 % intervals.".into(),
-        x: axis(x, Scale::Linear),
-        y: axis(y, Scale::Linear),
-        series,
-        ..Figure::default()
-    }
+    let declared = DECLARED.figure(id).saying("number", number);
+    declared.saying("model", model).with_series(series)
 }
 
-fn table(id: String, title: String, caption: String, head: &[&str], rows: Vec<Vec<Cell>>) -> Table {
-    Table {
-        id,
-        title,
-        caption,
-        // The last column says what is marked, in words.
-        numbers: NumberColumns::At((1..head.len().max(2) - 1).collect()),
-        head: head.iter().map(|h| (*h).to_owned()).collect(),
-        rows,
-        ..Table::default()
-    }
+fn table(id: &str, number: usize, model: &str, rows: impl Iterator<Item = Vec<Cell>>) -> Table {
+    let declared = DECLARED.table(id).saying("number", number);
+    declared.saying("model", model).with_rows(rows)
 }
 
 fn p_cell(p: f64) -> Cell {
@@ -113,7 +79,7 @@ pub fn of_patches(found: &[Patched]) -> Exhibits {
 impl Patched {
     fn unit(&self) -> &'static str {
         match (self.shares, self.into_clean) {
-            (false, _) => CHANGE,
+            (false, _) => "change of log p(good) − log p(bad), nats",
             (true, false) => "share of the difference restored",
             (true, true) => "share of the difference destroyed",
         }
@@ -159,79 +125,51 @@ impl Patched {
             });
             row
         };
-        let effect = if self.shares {
-            "effect, %"
-        } else {
-            "effect, nats"
+        let effect = match self.shares {
+            true => "effect, %",
+            false => "effect, nats",
         };
-        let mut head = vec!["place", "layer", effect];
-        head.extend(CONTROLS);
-        head.extend(["p (Holm)", "layers marked"]);
         let d = &self.difference;
-        let marked = self.cells.iter().filter(|c| c.marked).count();
-        let caption = format!(
-            "log p(good) − log p(bad) is {:.2} nats [{:.2}, {:.2}] higher after the clean prefix; {} pairs, {} with the \
-             wrong sign. Shown: {}, of each place the strongest layer (of heads the strongest). {marked} of {} cells are marked: above zero and \
-             above every control (another pair's text in the same place, another place of the same text, a random \
-             direction of the same length, an untrained model), corrected by Holm. {}",
-            d.value,
-            d.low,
-            d.high,
-            d.n,
-            self.wrong_sign,
-            self.unit(),
-            self.cells.len(),
-            self.notes.join(". ")
-        );
-        let rows = self.strongest().into_iter().take(2 * MOST).map(row);
-        table(
-            format!("patch-{number}"),
-            self.model.clone(),
-            caption,
-            &head,
-            rows.collect(),
-        )
+        let [value, low, high] = [d.value, d.low, d.high].map(|x| format!("{x:.2}"));
+        let strongest = self.strongest().into_iter().take(2 * MOST);
+        table("patch-{number}", number, &self.model, strongest.map(row))
+            .with_heads("effect", [effect])
+            .with_heads("controls", CONTROLS)
+            .saying("difference", value)
+            .saying("low", low)
+            .saying("high", high)
+            .saying("pairs", d.n)
+            .saying("wrong", self.wrong_sign)
+            .saying("unit", self.unit())
+            .saying("marked", self.cells.iter().filter(|c| c.marked).count())
+            .saying("cells", self.cells.len())
+            .saying("notes", self.notes.join(". "))
     }
 
     fn heat(&self, number: usize, marked: bool) -> Figure {
         let layers = self.cells.iter().map(|c| c.layer).max().unwrap_or(0);
         let values = || self.cells.iter().map(|c| c.effect.value);
         let (least, greatest) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
-        let point = |c: &PatchCell| Point {
-            label: c.place.clone(),
-            y: if marked && !c.marked {
-                f64::NAN
-            } else {
-                c.effect.value
-            },
-            ..Point::default()
+        let point = |c: &PatchCell| {
+            let hidden = marked && !c.marked;
+            Point::new(&c.place, if hidden { f64::NAN } else { c.effect.value })
         };
         let row = |layer: usize| {
             let here = self.cells.iter().filter(|c| c.layer == layer);
-            plain(&layer.to_string(), here.map(point).collect())
+            Series::measured(layer.to_string(), here.map(point))
         };
-        let (id, what) = if marked {
-            ("marked", "marked cells alone")
-        } else {
-            ("all", "all cells")
+        let (which, what) = match marked {
+            true => ("marked", "marked cells alone"),
+            false => ("all", "all cells"),
         };
-        Figure {
-            kind: FigureKind::Heatmap,
-            caption: "A layer of the stream counts blocks done; other values are those of a block."
-                .into(),
-            x: axis("place", Scale::Category),
-            y: Axis {
-                // Of the colours, the same with and without what is not marked.
-                range: Some((least, greatest)),
-                ..axis("layer", Scale::Category)
-            },
-            ..figure(
-                format!("patch-{number}-{id}"),
-                format!("{}: {}, {what}", self.model, self.unit()),
-                ["", ""],
-                (0..=layers).map(row).collect(),
-            )
-        }
+        let rows = (0..=layers).map(row).collect();
+        let mut drawn = figure("patch-{number}-{which}", number, &self.model, rows)
+            .saying("which", which)
+            .saying("unit", self.unit())
+            .saying("what", what);
+        // Of the colours, the same with and without what is not marked.
+        drawn.y.range = Some((least, greatest));
+        drawn
     }
 
     fn lines(&self, number: usize, at: usize, place: &str) -> Figure {
@@ -244,13 +182,10 @@ impl Patched {
             let found = here().filter_map(|c| Some((c.layer as f64, *c.controls.get(control)?)));
             series(control, found)
         }));
-        let title = format!("{}: “{place}” and its controls", self.model);
-        figure(
-            format!("patch-{number}-place-{at}"),
-            title,
-            ["layer", self.unit()],
-            all,
-        )
+        figure("patch-{number}-place-{at}", number, &self.model, all)
+            .saying("at", at)
+            .saying("place", place)
+            .saying("unit", self.unit())
     }
 }
 
@@ -267,33 +202,15 @@ pub fn of_lenses(found: &[LensView]) -> Exhibits {
             .iter()
             .map(|w| series(w, of(w).into_iter().map(|l| (l.layer as f64, l.logprob))));
         let ranks = words.iter().map(|w| {
-            let rank = of(w).into_iter().map(|l| Point {
-                x: l.layer as f64,
-                y: f64::from(l.rank),
-                ..Point::default()
-            });
-            plain(w, rank.collect())
+            let rank = |l: &LensLayer| Point::new("", f64::from(l.rank)).at(l.layer as f64);
+            Series::measured(*w, of(w).into_iter().map(rank))
         });
-        let title = |what: &str| format!("{}: {what}", one.model);
-        let lens = format!(
-            "mean log-probability, {} lens, nats",
-            if one.tuned { "tuned" } else { "logit" }
-        );
-        let (id, axes) = (format!("lens-{number}"), ["layer", lens.as_str()]);
-        all.figures.push(figure(
-            format!("{id}-logprob"),
-            title(&lens),
-            axes,
-            logprobs.collect(),
-        ));
-        let mut rank = figure(
-            format!("{id}-rank"),
-            title("median rank"),
-            ["layer", "median rank"],
-            ranks.collect(),
-        );
-        rank.y.scale = Scale::Log;
-        all.figures.push(rank);
+        let lens = if one.tuned { "tuned" } else { "logit" };
+        let drawn = |id: &str, lines| figure(id, number, &one.model, lines).saying("lens", lens);
+        all.figures.extend([
+            drawn("lens-{number}-logprob", logprobs.collect()),
+            drawn("lens-{number}-rank", ranks.collect()),
+        ]);
         let last = one.layers.iter().map(|l| l.layer).max().unwrap_or(0);
         let row = |layer: usize| {
             let here = one.layers.iter().filter(|l| l.layer == layer);
@@ -306,45 +223,29 @@ pub fn of_lenses(found: &[LensView]) -> Exhibits {
             row.push("".into());
             row
         };
-        let head: Vec<&str> = ["layer"]
-            .into_iter()
-            .chain(words.iter().copied())
-            .chain([""])
-            .collect();
-        let caption = format!(
-            "Mean log-probability in nats and median rank of each word's first token after every layer; the last layer is the \
-             model's own prediction. {}",
-            one.notes.join(". ")
-        );
-        all.tables.push(table(
-            id,
-            one.model.clone(),
-            caption,
-            &head,
-            (0..=last).map(row).collect(),
-        ));
+        let rows = (0..=last).map(row);
+        let mut listed = table("lens-{number}", number, &one.model, rows)
+            .with_heads("words", words.iter().copied())
+            .saying("notes", one.notes.join(". "));
+        listed.numbers = NumberColumns::At((1..=words.len()).collect());
+        all.tables.push(listed);
     }
     all
 }
 
 /// Effects of directions with the range of random ones.
 fn effects(all: &[&Effect], x: &dyn Fn(&Effect) -> f64) -> Vec<Series> {
-    let bound = |y: &dyn Fn(&Effect) -> f64| {
-        let point = |e: &&Effect| Point {
-            x: x(e),
-            y: y(e),
-            ..Point::default()
-        };
-        all.iter().map(point).collect()
+    let bound = |name: &str, y: &dyn Fn(&Effect) -> f64| {
+        Series::measured(name, all.iter().map(|e| Point::new("", y(e)).at(x(e))))
     };
     vec![
         series("direction", all.iter().map(|e| (x(e), e.effect))),
-        plain("random directions, least", bound(&|e| e.range().0)),
-        plain("random directions, greatest", bound(&|e| e.range().1)),
+        bound("random directions, least", &|e| e.range().0),
+        bound("random directions, greatest", &|e| e.range().1),
     ]
 }
 
-fn effect_table(id: String, model: &str, what: &str, effects: &[Effect]) -> Table {
+fn effect_table(id: &str, number: usize, model: &str, effects: &[Effect]) -> Table {
     let row = |e: &Effect| {
         let (low, high) = e.range();
         let random = Cell::figure(format!("{low:.3} to {high:.3}"));
@@ -358,49 +259,20 @@ fn effect_table(id: String, model: &str, what: &str, effects: &[Effect]) -> Tabl
             yes(e.marked),
         ]
     };
-    let caption = format!(
-        "Mean change of log p(good) − log p(bad) when {what}, with 95 % intervals over texts, beside the range of random \
-         directions of the same length. Marked: changed, further from zero than every random direction, and further than \
-         one more of them would lie (the larger p-value, Holm over rows)."
-    );
-    let head = [
-        "layer",
-        "factor",
-        "effect, nats",
-        "random directions",
-        "p (Holm)",
-        "marked",
-    ];
-    table(
-        id,
-        model.to_owned(),
-        caption,
-        &head,
-        effects.iter().map(row).collect(),
-    )
+    table(id, number, model, effects.iter().map(row))
 }
 
 /// What steering shows of some models.
 pub fn of_steering(found: &[Steered]) -> Exhibits {
     let mut all = Exhibits::default();
     for (number, one) in (1..).zip(found) {
-        let what = "the direction is added";
-        all.tables.push(effect_table(
-            format!("steer-{number}"),
-            &one.model,
-            what,
-            &one.effects,
-        ));
+        let listed = effect_table("steer-{number}", number, &one.model, &one.effects);
+        all.tables.push(listed);
         for here in one.effects.chunk_by(|a, b| a.layer == b.layer) {
             let (layer, here): (usize, Vec<&Effect>) = (here[0].layer, here.iter().collect());
             let lines = effects(&here, &|e| f64::from(e.factor));
-            let title = format!("{}: direction of layer {layer}", one.model);
-            all.figures.push(figure(
-                format!("steer-{number}-{layer}"),
-                title,
-                ["factor", CHANGE],
-                lines,
-            ));
+            let drawn = figure("steer-{number}-{layer}", number, &one.model, lines);
+            all.figures.push(drawn.saying("layer", layer));
         }
     }
     all
@@ -425,29 +297,16 @@ pub fn of_probes(found: &[Probed]) -> Exhibits {
                 .chain([untrained, p_cell(l.p_holm), yes(l.marked)])
                 .collect()
         };
-        let head = [
-            "layer",
-            "accuracy, %",
-            "control task, %",
-            "selectivity",
-            "untrained, %",
-            "p (Holm)",
-            "marked",
-        ];
-        let caption = format!(
-            "Ridge probes on the stream, {}; texts of a group are held out together, intervals are over groups. Marked: \
-             better than control tasks and than on an untrained model (Holm over layers). {}",
-            one.labels.join(" or "),
-            one.notes.join(". ")
+        let listed = table(
+            "probe-{number}",
+            number,
+            &one.model,
+            one.layers.iter().map(row),
         );
-        let rows = one.layers.iter().map(row).collect();
-        all.tables.push(table(
-            format!("probe-{number}"),
-            one.model.clone(),
-            caption,
-            &head,
-            rows,
-        ));
+        let labels = one.labels.join(" or ");
+        let listed = listed.saying("labels", labels);
+        all.tables
+            .push(listed.saying("notes", one.notes.join(". ")));
         let of = |name: &str, value: &dyn Fn(&ProbedLayer) -> Option<Interval>| {
             series(
                 name,
@@ -461,30 +320,16 @@ pub fn of_probes(found: &[Probed]) -> Exhibits {
             of("control task", &|l| Some(l.control)),
             of("untrained model", &|l| l.untrained),
         ];
-        let axes = ["layer", "share of held-out texts right"];
-        all.figures.push(figure(
-            format!("probe-{number}-accuracy"),
-            one.model.clone(),
-            axes,
-            lines,
-        ));
+        let drawn = figure("probe-{number}-accuracy", number, &one.model, lines);
+        all.figures.push(drawn);
         if !one.amnesic.is_empty() {
-            let what = "the probe's direction is removed from a layer";
-            all.tables.push(effect_table(
-                format!("probe-{number}-amnesic"),
-                &one.model,
-                what,
-                &one.amnesic,
-            ));
+            let (id, model) = ("probe-{number}-amnesic", &one.model);
+            all.tables
+                .push(effect_table(id, number, model, &one.amnesic));
             let here: Vec<&Effect> = one.amnesic.iter().collect();
-            let title = format!("{}: without what the probe reads", one.model);
             let lines = effects(&here, &|e| e.layer as f64);
-            all.figures.push(figure(
-                format!("probe-{number}-removed"),
-                title,
-                ["layer", CHANGE],
-                lines,
-            ));
+            all.figures
+                .push(figure("probe-{number}-removed", number, model, lines));
         }
     }
     all

@@ -364,6 +364,9 @@ pub(crate) fn predict(folder: &RunFolder, summary: &mut RunSummary) -> Result<()
         let found = standing_on(&curves, given, &kinds, |at| bank[at].1.task == row.task);
         let raw = row.score.take();
         (row.chance, row.chance_test) = (None, None);
+        // Means over items that were chosen for the model that answered them.
+        row.measures.clear();
+        row.breakdowns.clear();
         let Ok(found) = found else { continue };
         let share = found.expected_share;
         row.score = Some(Estimate::new(

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mary_platform::counted;
 use mary_stats::StatsError;
 use mary_stats::irt::scale::{
-    Calibration, FEWEST_SUBJECTS, FOR_FIT, FOR_GROUPS, FOR_SLOPES, Subjects, Wanted, calibrate,
+    Calibration, FEWEST_SUBJECTS, FOR_FIT, FOR_SLOPES, Subjects, Wanted, calibrate,
 };
 use mary_stats::irt::{Item, Responses};
 
@@ -89,6 +89,15 @@ fn kinds(items: &mut [Asked]) -> Vec<usize> {
 
 /// Puts options in force: lineages by name, one group alone.
 fn prepare(answers: &mut Answers, options: &ScaleOptions) -> Result<(), RunError> {
+    for (prefix, _) in &options.lineages {
+        let mut names = answers.subjects.iter().map(|subject| &subject.name);
+        if !names.clone().any(|name| name.starts_with(prefix)) {
+            return Err(RunError::Specification(format!(
+                "no subject's name begins with `{prefix}`, which is to be of another lineage\nhint: names are whole, such as `{}`",
+                names.next().map_or("", String::as_str)
+            )));
+        }
+    }
     for subject in &mut answers.subjects {
         let named = options
             .lineages
@@ -182,6 +191,8 @@ fn stored(
 ) -> Scale {
     let mut scaled = vec![false; answers.items.len()];
     let mut items = Vec::new();
+    let compared = found.groups.iter().flat_map(|g| g.items.iter().flatten());
+    let compared: BTreeMap<usize, _> = compared.map(|dif| (dif.item, dif)).collect();
     for item in &found.items {
         scaled[item.item] = true;
         let asked = &answers.items[item.item];
@@ -201,6 +212,7 @@ fn stored(
             fit: item.fit.as_ref().map(|fit| (fit.outfit_z, fit.infit)),
             item: item.curve.clone(),
             chance: asked.chance,
+            compared: compared.get(&item.item).map(|dif| (*dif).clone()),
         });
     }
     let unscaled: Vec<Unscaled> = (0..answers.items.len())
@@ -351,25 +363,27 @@ fn common(found: &Calibration, names: Option<(String, String)>, group_count: usi
             ),
         };
     };
-    let sizes = groups.sizes;
+    let (sizes, test) = (groups.sizes, groups.test.name());
     let correlation = groups.correlation.map_or(String::new(), |r| {
         format!(", and difficulties correlate by {r:.2}")
     });
     let tested = groups.items.as_ref().map_or(0, Vec::len);
     match groups.common() {
         None => format!(
-            "whether {first} and {second} share a scale cannot be told: {} and {} independent subjects, and at least \
-             {FOR_GROUPS} of each are needed. Numbers of the smaller group take it for granted.",
-            sizes.0, sizes.1
+            "whether {first} and {second} share a scale cannot be told: {}. Numbers of the smaller group take it for granted.",
+            groups
+                .unclear
+                .as_deref()
+                .unwrap_or("no items can be compared")
         ),
         Some(false) => format!(
-            "there is no common scale of {first} and {second}: {} of {tested} items behave alike{correlation}. What \
+            "there is no common scale of {first} and {second}: {} of {tested} items behave alike ({test} tests){correlation}. What \
              follows is the scale of {} alone.",
             groups.alike(),
             if sizes.1 > sizes.0 { &second } else { &first }
         ),
         Some(true) => format!(
-            "{first} and {second} share a scale: {} of {tested} items behave alike{correlation}; the others count for \
+            "{first} and {second} share a scale: {} of {tested} items behave alike ({test} tests){correlation}; the others count for \
              each group apart",
             groups.alike()
         ),

@@ -1,8 +1,6 @@
 //! What a scale shows: Wright map, curves of items with observed shares, information, items that misfit or differ.
 
-use mary_contract::{
-    Axis, Cell, Exhibits, Figure, NumberColumns, Picture, Point, RunSummary, Series, Table,
-};
+use mary_contract::{Cell, Exhibits, Figure, Picture, Point, RunSummary, Series, Table};
 use mary_stats::irt::Ability;
 use mary_store::RunFolder;
 
@@ -12,7 +10,7 @@ use super::build::Built;
 use super::drawing::{curves, wright_map};
 use super::growth::{development, place};
 use super::kept::{Scale, ScaleSubject};
-use crate::RunError;
+use crate::{DECLARED, RunError};
 
 /// Rows of the tables of items, at most.
 const ROWS: usize = 30;
@@ -76,32 +74,18 @@ pub fn of_adaptive(folder: &RunFolder, summary: &RunSummary) -> Result<Exhibits,
             let (value, error) = turn.ability?;
             let (low, high) = Ability { value, error }.bounds();
             Some(Point {
-                x,
-                y: value,
                 low: Some(low),
                 high: Some(high),
-                ..Point::default()
+                ..Point::new("", value).at(x)
             })
         });
-        Series {
-            points: points.collect(),
-            name: card.label.clone().unwrap_or(model),
-            published: false,
-        }
+        let points: Vec<Point> = points.collect();
+        Series::measured(card.label.clone().unwrap_or(model), points)
     });
-    let course = Figure {
-        id: format!("adaptive-course-{run}"),
-        title: "What was known before each turn".into(),
-        caption: "Ability and its 95 % interval by the answers so far. The test ends where the interval is narrow enough."
-            .into(),
-        x: axis("items asked"),
-        y: axis("ability"),
-        series: series.collect(),
-        ..Figure::default()
-    };
+    let course = DECLARED.figure("adaptive-course-{run}").saying("run", run);
     Ok(Exhibits {
         tables: vec![standing],
-        figures: vec![course],
+        figures: vec![course.with_series(series)],
         pictures: vec![map(&placed, &format!("adaptive-map-{run}"))],
     })
 }
@@ -122,18 +106,8 @@ pub fn of_built(built: &Built) -> Exhibits {
 }
 
 fn findings(scale: &Scale) -> Table {
-    Table {
-        id: "scale-findings".into(),
-        title: "What this scale is worth".into(),
-        head: vec!["finding".into()],
-        rows: scale
-            .findings
-            .iter()
-            .map(|line| vec![line.as_str().into()])
-            .collect(),
-        numbers: NumberColumns::At(Vec::new()),
-        ..Table::default()
-    }
+    let rows = scale.findings.iter().map(|line| vec![line.as_str().into()]);
+    DECLARED.table("scale-findings").with_rows(rows)
 }
 
 /// Who stands where, the ablest first; single people are counted, not listed, where there are many.
@@ -195,19 +169,7 @@ pub fn subjects(scale: &Scale) -> Table {
             Cell::none(),
         ]);
     }
-    Table {
-        id: "scale-subjects".into(),
-        title: "Abilities".into(),
-        caption: "Ability by the mean of the posterior, in standard deviations of the subjects that calibrated; share \
-                  expected on all items of the scale. Outfit well above 1: finds other items hard than the scale says."
-            .into(),
-        head: ["subject", "group", "ability", "expected %", "answers", "above chance", "outfit"]
-            .map(String::from)
-            .into(),
-        rows,
-        numbers: NumberColumns::At(vec![2, 3, 4, 6]),
-        ..Table::default()
-    }
+    DECLARED.table("scale-subjects").with_rows(rows)
 }
 
 fn differing(scale: &Scale) -> Option<Table> {
@@ -233,20 +195,12 @@ fn differing(scale: &Scale) -> Option<Table> {
             Cell::figure(format!("{:.2}", other.difficulty)),
             Cell::figure(format!("{:.2}", item.difficulty)),
             Cell::figure(format!("{apart:+.2}")),
+            Cell::from(item.compared.as_ref().map_or("", |dif| dif.class.letter())),
         ]
     });
-    let rows: Vec<Vec<Cell>> = rows.collect();
-    (!rows.is_empty()).then(|| Table {
-        id: "scale-differing".into(),
-        title: format!("Items that are not equally hard for both groups ({} in all)", found.len()),
-        caption: "Difficulty among the others and among the group named, for subjects of equal ability; corrected for \
-                  the number of items (Holm), moderate or large by the classes of ETS."
-            .into(),
-        head: vec!["item".into(), "for the others".into(), format!("for {focal}"), "difference".into()],
-        rows,
-        numbers: NumberColumns::From(1),
-        ..Table::default()
-    })
+    let table = DECLARED.table("scale-differing").with_rows(rows);
+    let table = table.with_heads("focal", [format!("for {focal}")]);
+    table.saying("found", found.len()).if_measured()
 }
 
 fn misfits(scale: &Scale) -> Option<Table> {
@@ -265,18 +219,8 @@ fn misfits(scale: &Scale) -> Option<Table> {
             Cell::figure(format!("{infit:.2}")),
         ]
     });
-    let rows: Vec<Vec<Cell>> = rows.collect();
-    (!rows.is_empty()).then(|| Table {
-        id: "scale-misfits".into(),
-        title: format!("Items whose answers do not follow their curve ({} in all)", found.len()),
-        caption: "Able subjects get them wrong, or weak ones right, more often than the scale says (outfit above 2 as a \
-                  standard normal value, or infit above 1.3). Read them: a wrong key and a second reading look like this."
-            .into(),
-        head: ["item", "difficulty", "outfit z", "infit"].map(String::from).into(),
-        rows,
-        numbers: NumberColumns::From(1),
-        ..Table::default()
-    })
+    let table = DECLARED.table("scale-misfits").with_rows(rows);
+    table.saying("found", found.len()).if_measured()
 }
 
 fn information(scale: &Scale) -> Figure {
@@ -291,37 +235,13 @@ fn information(scale: &Scale) -> Figure {
         let points = (-40..=40).map(|at| {
             let x = f64::from(at) / 10.0;
             let y = bank.iter().map(|(_, item)| item.item.information(x)).sum();
-            Point {
-                x,
-                y,
-                ..Point::default()
-            }
+            Point::new("", y).at(x)
         });
-        Series {
-            name: match groups.len() {
-                1 => "all items".into(),
-                _ => format!("items for {group}"),
-            },
-            published: false,
-            points: points.collect(),
-        }
+        let name = match groups.len() {
+            1 => "all items".into(),
+            _ => format!("items for {group}"),
+        };
+        Series::measured(name, points)
     });
-    Figure {
-        id: "scale-information".into(),
-        title: "Information of the test".into(),
-        caption: "How much all items together tell about an ability: the standard error there is one over the root of \
-                  it. A test tells little about subjects far from its items."
-            .into(),
-        x: axis("ability"),
-        y: axis("information"),
-        series: series.collect(),
-        ..Figure::default()
-    }
-}
-
-fn axis(title: &str) -> Axis {
-    Axis {
-        title: title.into(),
-        ..Axis::default()
-    }
+    DECLARED.figure("scale-information").with_series(series)
 }

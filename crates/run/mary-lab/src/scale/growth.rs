@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use mary_contract::{Axis, CheckpointName, Figure, Point, ReferenceLine, Scale as Spacing, Series};
+use mary_contract::{CheckpointName, Figure, Point, ReferenceLine, Series};
 use mary_stats::irt::Item;
 use mary_stats::irt::scale::stand;
 
 use super::answers::{Answers, PEOPLE};
 use super::kept::{Scale, ScaleSubject};
-use crate::RunError;
+use crate::{DECLARED, RunError};
 
 /// Puts whoever answered onto a scale whose items stay as they are, beside those who stand there already.
 pub fn place(scale: &Scale, answers: &Answers, fewest: usize) -> Result<Scale, RunError> {
@@ -76,14 +76,9 @@ pub(super) fn development(scale: &Scale) -> Option<Figure> {
             true => at.tokens_of(model).unwrap_or(0),
             false => at.step,
         };
-        lines.entry(model).or_default().push(Point {
-            // The logarithm has no place for the beginning: it stands at one.
-            x: (x as f64).max(1.0),
-            y: ability.value,
-            low: Some(ability.low),
-            high: Some(ability.high),
-            ..Point::default()
-        });
+        // The logarithm has no place for the beginning: it stands at one.
+        let point = Point::measured("", ability).at((x as f64).max(1.0));
+        lines.entry(model).or_default().push(point);
     }
     lines.retain(|_, points| points.len() > 1);
     lines
@@ -100,30 +95,11 @@ pub(super) fn development(scale: &Scale) -> Option<Figure> {
         name: "people, in the middle".into(),
         y: *y,
     });
-    (!lines.is_empty()).then(|| Figure {
-        id: "scale-development".into(),
-        title: "Ability over training".into(),
-        caption: "In units of the scale, with 95 % intervals: curves on different tasks can be compared where they stand \
-                  on one scale."
-            .into(),
-        x: Axis {
-            title: if tokens { "tokens seen" } else { "step" }.into(),
-            scale: Spacing::Log,
-            range: None,
-        },
-        y: Axis {
-            title: "ability".into(),
-            ..Axis::default()
-        },
-        series: lines
-            .into_iter()
-            .map(|(name, points)| Series {
-                name: name.to_owned(),
-                published: false,
-                points,
-            })
-            .collect(),
-        references: middle.into_iter().collect(),
-        ..Figure::default()
-    })
+    let series = lines.into_iter();
+    let mut drawn = DECLARED
+        .figure("scale-development")
+        .saying("x", if tokens { "tokens seen" } else { "step" })
+        .with_series(series.map(|(name, points)| Series::measured(name, points)));
+    drawn.references.extend(middle);
+    drawn.if_measured()
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use mary_contract::{Estimate, TaskRun};
 use mary_platform::{read_plain, replace_file};
 use mary_stats::irt::adaptive::bank_share;
+use mary_stats::irt::dif::ItemDif;
 use mary_stats::irt::scale::{Curve, Standing};
 use mary_stats::irt::{Item, Kinds};
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ pub struct Scale {
     /// The second group of two, the one in which items may be harder.
     #[serde(default)]
     pub focal: Option<String>,
-    /// How the two groups compare, item by item; absent in one group.
+    /// How the two groups compare as a whole; absent in one group.
     #[serde(default)]
     pub groups: Option<serde_json::Value>,
     /// Share of the spread of abilities that is not error.
@@ -83,6 +84,9 @@ pub struct ScaleItem {
     /// Share that a guesser has right.
     #[serde(default)]
     pub chance: f64,
+    /// How it compares between the two groups, where that could be tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<ItemDif>,
 }
 
 /// An item without a number.

@@ -90,12 +90,7 @@ impl Iterator for Named {
 
 /// The id of a text's sample in the log; every text is asked once.
 pub(crate) fn sample_id(model: &str, task: &str, item: &str) -> SampleId {
-    SampleId {
-        model: model.to_owned(),
-        task: task.to_owned(),
-        item: item.to_owned(),
-        trial: 0,
-    }
+    SampleId::new(model, task, item, 0)
 }
 
 /// What to do about a column that is not there: the name that was meant, or the option that names another.

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, BLANK, Cell, DataSource, Details, InForce, Item, Items, Judgement, Needs, Prompt, Reply,
-    Request, Response, Sample, Score, Start, Table, Target, Task, TaskCard, TaskError,
-    TaskSettings, UnscoredReason,
+    Ask, BLANK, Cell, DataSource, Details, FollowUp, InForce, Item, Items, Judgement, Needs,
+    Prompt, Reply, Request, Response, Sample, Score, Start, Table, Target, Task, TaskCard,
+    TaskError, TaskSettings, UnscoredReason,
 };
 use serde_json::json;
 
 use super::ask::NO_RIGHT_ANSWER;
 use super::cloze;
+use crate::DECLARED;
 
 /// How a blank may be written beside [`BLANK`].
 const OTHER_BLANKS: [&str; 2] = ["<mask>", "___"];
@@ -80,15 +81,10 @@ impl TopTask {
         lines.sort();
         let widest = lines.iter().map(|(_, _, cells)| cells.len()).max();
         let places = (1..=widest.unwrap_or(2).saturating_sub(2)).map(|place| place.to_string());
-        let head = ["sentence", "model"].map(str::to_owned);
-        Table {
-            id: "likeliest-words".into(),
-            title: "Likeliest words in the blank".into(),
-            caption: String::new(),
-            head: head.into_iter().chain(places).collect(),
-            rows: Cell::rows(lines.into_iter().map(|(_, _, cells)| cells).collect()),
-            ..Table::default()
-        }
+        let lines = lines.into_iter().map(|(_, _, cells)| cells);
+        let table = DECLARED.table("likeliest-words");
+        let table = table.with_heads("places", places);
+        table.with_rows(Cell::rows(lines.collect()))
     }
 }
 
@@ -138,12 +134,7 @@ impl Task for TopTask {
         Ok(Box::new(items.into_iter()))
     }
 
-    fn follow_up(
-        &self,
-        _: &TaskSettings,
-        item: &Item,
-        answers: &[Reply],
-    ) -> Result<Vec<Ask>, TaskError> {
+    fn follow_up(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> FollowUp {
         let told: Option<Vec<_>> = answers.iter().map(told).collect();
         let (Target::Data(sentence), Some(told), true) = (&item.target, told, self.whole) else {
             return Ok(Vec::new());

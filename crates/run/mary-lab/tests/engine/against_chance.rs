@@ -65,10 +65,7 @@ fn one_lucky_task_of_many_is_no_verdict() {
 
 #[test]
 fn a_claim_must_hold_against_the_floor_as_well() {
-    let over = |estimate| Measure {
-        name: OVER_FLOOR.into(),
-        estimate,
-    };
+    let over = |estimate| Measure::new(OVER_FLOOR, estimate);
     let mut above = row("a", 0, Some(0.001));
     above.measures = vec![over(estimate(0.05, 0.01, 0.09))];
     if let Some(test) = &mut above.chance_test {

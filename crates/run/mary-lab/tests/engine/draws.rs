@@ -38,12 +38,7 @@ fn manifest(params: &[(&str, &str)], judge: JudgeChoice) -> RunManifest {
 fn row(scores: &[(String, usize, Option<usize>, f64)]) -> SummaryRow {
     let mut summariser = Summariser::default();
     for (item, pair, draw, score) in scores {
-        let id = SampleId {
-            model: "hf/a/b".into(),
-            task: TASK.into(),
-            item: item.clone(),
-            trial: 0,
-        };
+        let id = SampleId::new("hf/a/b", TASK, item.clone(), 0);
         let draw = draw.map(|draw| (SHOT_SET.to_owned(), draw.to_string()));
         summariser.add(Verdict {
             id: &id,

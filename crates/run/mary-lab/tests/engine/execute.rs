@@ -51,7 +51,7 @@ impl Task for Parity {
                 temperature: 0.7,
                 ..Sampling::greedy(5)
             };
-            let ask = Ask::subject(Request::Generate(Generate { prompt, sampling }));
+            let ask = Ask::subject(Request::Generate(Generate::new(prompt, sampling)));
             let target = Target::Text(if n % 2 == 0 { "yes" } else { "no" }.into());
             let id = if duplicate && n > 0 {
                 "same".to_owned()

@@ -1,16 +1,12 @@
 use super::*;
-use mary_contract::{Finish, Generated, Response};
+use mary_contract::{Generated, Response};
 
 fn key(n: usize) -> Key {
     serde_json::from_value(blake3::hash(&n.to_le_bytes()).to_hex().to_string().into()).unwrap()
 }
 
 fn reply(text: &str) -> Reply {
-    Reply::bare(Response::Generated(Generated {
-        text: text.into(),
-        finish: Finish::Stop,
-        reasoning: None,
-    }))
+    Reply::bare(Response::Generated(Generated::whole(text.into())))
 }
 
 #[test]

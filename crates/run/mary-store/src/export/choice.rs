@@ -144,12 +144,11 @@ mod tests {
     };
 
     fn sample(target: Target, texts: &[&str], values: &[f32], score: f64) -> Sample {
-        let request = Request::Score(Score {
-            prefix: Prompt::plain("q"),
-            continuations: texts.iter().map(|t| (*t).to_owned()).collect(),
-            start: Start::Model,
-            details: Default::default(),
-        });
+        let request = Request::Score(Score::new(
+            Prompt::plain("q"),
+            texts.iter().map(|t| (*t).to_owned()).collect(),
+            Start::Model,
+        ));
         let one = |&v: &f32| ContinuationScore {
             tokens: vec!["x".into()],
             logprobs: vec![v],
@@ -163,12 +162,7 @@ mod tests {
         });
         let card = TaskCard::new("own/x", "x", "x");
         Sample {
-            id: SampleId {
-                model: "m".into(),
-                task: "own/x".into(),
-                item: "1".into(),
-                trial: 0,
-            },
+            id: SampleId::new("m", "own/x", "1", 0),
             item: Item::new("1", target, vec![]),
             exchanges: vec![Exchange {
                 key: Key::of("f", &card, 0, &request).unwrap(),

@@ -202,8 +202,8 @@ fn exchanges(sample: &Sample) -> (Value, Value) {
             (Request::Score(s), Some(Response::Scored(scores))) => {
                 for (text, score) in s.continuations.iter().zip(&scores.continuations) {
                     ask(s.prefix.text(), text.clone().into());
-                    // Whether the continuation is the greedy one is not known here.
-                    resps.push(json!([[score.sum().to_string(), "False"]]));
+                    // Whether the continuation is the greedy one is not known here, and not claimed.
+                    resps.push(json!([[score.sum().to_string(), null]]));
                 }
             }
             _ => {}

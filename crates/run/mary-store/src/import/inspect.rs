@@ -375,11 +375,7 @@ fn target(sample: &Value) -> Target {
         _ => options.len(),
     };
     if correct < options.len() {
-        return Target::Choice {
-            question: text_of(sample.get("input")),
-            options,
-            correct,
-        };
+        return Target::one_of(text_of(sample.get("input")), options, correct);
     }
     Target::Text(target)
 }

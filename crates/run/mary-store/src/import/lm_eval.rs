@@ -262,12 +262,11 @@ fn exchanges(line: &Map<String, Value>) -> Vec<Exchange> {
     }
     found.extend(scored.into_iter().filter_map(|(prefix, list)| {
         let (texts, sums): (Vec<String>, Vec<f32>) = list.into_iter().unzip();
-        let request = Request::Score(Score {
-            prefix: Prompt::plain(prefix),
-            continuations: texts.clone(),
-            start: Start::Always,
-            details: Default::default(),
-        });
+        let request = Request::Score(Score::new(
+            Prompt::plain(prefix),
+            texts.clone(),
+            Start::Always,
+        ));
         // The harness keeps one sum per continuation, not the tokens: one entry stands for all.
         let each = texts
             .into_iter()

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{
     Ask, Capabilities, Exchange, Finish, Generate, Generated, Item, Key, ModelCard, ModelRef,
-    ModelSettings, Prompt, Reply, Request, Response, RunManifest, Sample, SampleId, Sampling,
-    StoreError, TaskRun, TaskSettings, line,
+    Prompt, Reply, Request, Response, RunManifest, Sample, SampleId, Sampling, StoreError, TaskRun,
+    line,
 };
 
 use crate::RunFolder;
@@ -254,22 +254,15 @@ fn manifest(file: &Path, foreign: &Foreign, digest: &str) -> Result<RunManifest,
         version: env!("CARGO_PKG_VERSION").into(),
         command: vec!["mary".into(), "import".into(), name.into_owned()],
         models: vec![card],
-        model_settings: ModelSettings::default(),
-        judge: None,
-        judge_choice: Default::default(),
-        execution: Default::default(),
         tasks: vec![TaskRun {
             id: foreign.task.clone(),
             version: foreign.task_version,
-            content: None,
-            settings: TaskSettings::default(),
-            limit: None,
             conventions: BTreeMap::from([("imported".into(), foreign.tool.to_owned())]),
             imported: Some(foreign.tool.to_owned()),
             ..TaskRun::default()
         }],
         trials: foreign.trials,
-        seed: 0,
+        ..RunManifest::default()
     })
 }
 
@@ -283,12 +276,7 @@ fn model_name(name: &str) -> String {
 }
 
 fn sample_id(model: &str, task: &str, item: String, trial: u32) -> SampleId {
-    SampleId {
-        model: model.to_owned(),
-        task: task.to_owned(),
-        item,
-        trial,
-    }
+    SampleId::new(model, task, item, trial)
 }
 
 fn generated(prompt: Prompt, text: String, finish: Finish) -> Option<Exchange> {

@@ -55,12 +55,7 @@ fn manifest() -> RunManifest {
 fn sample(n: usize) -> Sample {
     let id = format!("{n:04}");
     Sample {
-        id: SampleId {
-            model: "m/m".into(),
-            task: "t/t".into(),
-            item: id.clone(),
-            trial: 0,
-        },
+        id: SampleId::new("m/m", "t/t", id.clone(), 0),
         item: Item::new(id, Target::Text("x".into()), vec![]),
         exchanges: vec![],
         judgement: Judgement::scored(1.0),

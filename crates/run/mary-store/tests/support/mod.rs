@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, Capabilities, Exchange, Finish, Generate, Generated, Item, Judgement, Key, ModelCard,
+    Ask, Capabilities, Exchange, Generate, Generated, Item, Judgement, Key, ModelCard,
     ModelSettings, Prompt, Reply, Request, Response, RunManifest, Sample, SampleId, Sampling,
     Target, TaskRun, TaskSettings, UnscoredReason,
 };
@@ -42,12 +42,7 @@ pub fn manifest(id: &str) -> RunManifest {
 }
 
 pub fn id(item: impl Into<String>) -> SampleId {
-    SampleId {
-        model: MODEL.into(),
-        task: TASK.into(),
-        item: item.into(),
-        trial: 0,
-    }
+    SampleId::new(MODEL, TASK, item, 0)
 }
 
 pub fn key(text: &str) -> Key {
@@ -85,11 +80,9 @@ pub fn sample(n: usize) -> Sample {
         exchanges: vec![Exchange {
             key: key(&name),
             ask: Ask::subject(request),
-            reply: Ok(Reply::bare(Response::Generated(Generated {
-                text: answer.into(),
-                finish: Finish::Stop,
-                reasoning: None,
-            }))),
+            reply: Ok(Reply::bare(Response::Generated(Generated::whole(
+                answer.into(),
+            )))),
         }],
         judgement,
     }

@@ -72,7 +72,7 @@ pub(super) fn message(study: &Study, said: &Message) -> String {
     render(
         "message.html",
         context! {
-            lang => study.settings.language.code(),
+            lang => study.settings.language.name(),
             title => study.settings.title.as_str(),
             script => true,
             w => value(w),
@@ -237,7 +237,7 @@ fn page(study: &Study, asked: &StepPage<'_>, own: Value) -> String {
     render(
         "trial.html",
         context! {
-            lang => study.settings.language.code(),
+            lang => study.settings.language.name(),
             title => study.settings.title.as_str(),
             script => true,
             w => value(w),

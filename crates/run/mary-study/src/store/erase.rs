@@ -16,23 +16,15 @@ const EMPTY_JOURNAL: i64 = 2;
 /// How long the store waits for whoever reads the database: short, since everybody's answers wait with it.
 const WAIT: Duration = Duration::from_millis(500);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CopyKind {
-    /// A folder that `export` wrote.
-    Export,
-    /// A run folder that `close` wrote.
-    Run,
-    /// A file of marks on paper that `read` took in.
-    Marks,
-}
-
-impl CopyKind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Export => "export",
-            Self::Run => "run",
-            Self::Marks => "marks",
-        }
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum CopyKind {
+        /// A folder that `export` wrote.
+        Export = "export",
+        /// A run folder that `close` wrote.
+        Run = "run",
+        /// A file of marks on paper that `read` took in.
+        Marks = "marks",
     }
 }
 
@@ -91,13 +83,10 @@ pub(crate) fn copies(db: &Connection) -> rusqlite::Result<Vec<Copy>> {
     let mut select = db.prepare("SELECT path, kind, sheet, stale FROM copies ORDER BY path")?;
     let rows = select.query_map([], |row| {
         let kind: String = row.get(1)?;
+        let known = CopyKind::ALL.into_iter().find(|k| k.name() == kind);
         Ok(Copy {
             path: row.get(0)?,
-            kind: match kind.as_str() {
-                "run" => CopyKind::Run,
-                "marks" => CopyKind::Marks,
-                _ => CopyKind::Export,
-            },
+            kind: known.unwrap_or(CopyKind::Export),
             sheet: row.get(2)?,
             stale: row.get(3)?,
         })

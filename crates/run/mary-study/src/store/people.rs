@@ -9,29 +9,21 @@ use super::{execute, exists, value};
 
 use crate::question::Answer;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PersonState {
-    Running,
-    Finished,
-    /// Was away for long, and the place was given to another.
-    TimedOut,
-    /// Did not understand the instructions.
-    ScreenedOut,
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum PersonState {
+        Running = "running",
+        Finished = "finished",
+        /// Was away for long, and the place was given to another.
+        TimedOut = "timed out",
+        /// Did not understand the instructions.
+        ScreenedOut = "screened out",
+    }
 }
 
 impl PersonState {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::TimedOut => "timed out",
-            Self::ScreenedOut => "screened out",
-        }
-    }
-
     fn named(name: &str) -> Self {
-        let all = [Self::Running, Self::Finished, Self::ScreenedOut];
-        let known = all.into_iter().find(|s| s.name() == name);
+        let known = Self::ALL.into_iter().find(|s| s.name() == name);
         known.unwrap_or(Self::TimedOut)
     }
 }

@@ -51,63 +51,7 @@ pub(super) fn open(path: &Path, places: usize) -> rusqlite::Result<Connection> {
 }
 
 fn make(connection: &Connection, places: usize) -> rusqlite::Result<()> {
-    connection.execute_batch(
-        "CREATE TABLE people (
-           id INTEGER PRIMARY KEY,
-           token BLOB NOT NULL UNIQUE,
-           pseudonym TEXT NOT NULL UNIQUE,
-           place INTEGER NOT NULL,
-           state TEXT NOT NULL,
-           consent_version INTEGER NOT NULL,
-           consent_hash TEXT NOT NULL,
-           began INTEGER NOT NULL,
-           seen INTEGER NOT NULL,
-           ended INTEGER,
-           told INTEGER NOT NULL DEFAULT 0
-         ) STRICT;
-         CREATE TABLE places (
-           place INTEGER PRIMARY KEY,
-           person INTEGER UNIQUE REFERENCES people (id) ON DELETE SET NULL
-         ) STRICT;
-         CREATE TABLE answers (
-           person INTEGER NOT NULL REFERENCES people (id) ON DELETE CASCADE,
-           trial INTEGER NOT NULL,
-           item INTEGER NOT NULL,
-           answer TEXT NOT NULL,
-           shown TEXT NOT NULL,
-           rt REAL,
-           elapsed REAL,
-           blurs INTEGER,
-           width INTEGER,
-           height INTEGER,
-           input TEXT,
-           views INTEGER NOT NULL,
-           saved INTEGER NOT NULL,
-           PRIMARY KEY (person, trial),
-           UNIQUE (person, item)
-         ) STRICT;
-         CREATE TABLE views (
-           person INTEGER NOT NULL REFERENCES people (id) ON DELETE CASCADE,
-           step TEXT NOT NULL,
-           times INTEGER NOT NULL,
-           PRIMARY KEY (person, step)
-         ) STRICT;
-         CREATE TABLE checks (
-           person INTEGER NOT NULL REFERENCES people (id) ON DELETE CASCADE,
-           number INTEGER NOT NULL,
-           try INTEGER NOT NULL,
-           passed INTEGER NOT NULL,
-           PRIMARY KEY (person, number, try)
-         ) STRICT;
-         CREATE TABLE platform (
-           person INTEGER PRIMARY KEY REFERENCES people (id) ON DELETE CASCADE,
-           pid TEXT NOT NULL UNIQUE,
-           study TEXT NOT NULL,
-           session TEXT NOT NULL
-         ) STRICT;
-         CREATE TABLE state (closed INTEGER NOT NULL) STRICT;
-         INSERT INTO state VALUES (0);",
-    )?;
+    connection.execute_batch(include_str!("schema.sql"))?;
     let mut put = connection.prepare("INSERT INTO places (place) VALUES (?1)")?;
     for place in 0..places {
         put.execute(params![place as i64])?;

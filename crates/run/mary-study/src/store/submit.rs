@@ -147,7 +147,6 @@ fn tries(db: &Connection, person: i64, number: usize) -> rusqlite::Result<(u32, 
     })
 }
 
-/// Notes that a step was opened.
 pub(crate) fn begin_view(db: &Connection, person: i64, step: &str) -> rusqlite::Result<()> {
     db.prepare_cached(
         "INSERT INTO views (person, step, times) VALUES (?1, ?2, 1) \
@@ -210,7 +209,6 @@ pub(crate) fn submit(
     Ok(Ok(Submitted::Saved))
 }
 
-/// Whether a step is behind a person.
 fn was_done(db: &Connection, who: &Person, step: &str) -> rusqlite::Result<bool> {
     if step == "instructions" {
         return Ok(who.told);

@@ -3,7 +3,7 @@
 use mary_contract::{Generated, Item, Judgement, Reply, Scored};
 
 use super::{LETTERS, read};
-use crate::verdict::{Answer, Answered, by_scores, by_words, failed, withheld};
+use crate::verdict::{Answer, Answered, by_scores, by_words};
 
 /// Judges one item with a choice as its target. `index` is the number that was asked under, where the
 /// paper's reading is to check it.
@@ -14,7 +14,7 @@ use crate::verdict::{Answer, Answered, by_scores, by_words, failed, withheld};
 pub fn judge(item: &Item, answers: &[Reply], index: Option<u32>) -> Judgement {
     let asked = match Answered::read(item, answers) {
         Ok(asked) => asked,
-        Err(why) => return failed(&why),
+        Err(why) => return Judgement::fault(why),
     };
     match asked.answer {
         Answer::Scored(scored) => judge_letters(asked.options.len(), asked.correct, scored),
@@ -28,10 +28,6 @@ pub fn judge(item: &Item, answers: &[Reply], index: Option<u32>) -> Judgement {
 
 fn letter(place: usize) -> &'static str {
     LETTERS.get(place).copied().unwrap_or_default()
-}
-
-fn truth(right: bool) -> f64 {
-    if right { 1.0 } else { 0.0 }
 }
 
 fn judge_letters(options: usize, correct: usize, scored: &Scored) -> Judgement {
@@ -57,12 +53,12 @@ fn judge_words(
     answer: &Generated,
     (said, exact): (Option<usize>, Option<usize>),
 ) -> Judgement {
-    let score = said.map(|s| truth(s == correct));
-    let is_withheld = withheld(answer).is_some();
+    let score = said.map(|s| f64::from(s == correct));
+    let is_withheld = answer.withheld().is_some();
     let mut judgement = by_words(answer, said, correct, letter);
     let conventions = [
         ("accuracy", score.filter(|_| !is_withheld).unwrap_or(0.0)),
-        ("exact", truth(!is_withheld && exact == Some(correct))),
+        ("exact", f64::from(!is_withheld && exact == Some(correct))),
     ];
     for (name, value) in conventions {
         judgement = judgement.measured(name, value);
@@ -74,7 +70,7 @@ fn judge_words(
     }
     if let (Some(place), false) = (said, is_withheld) {
         for (other, letter) in LETTERS.iter().enumerate() {
-            judgement = judgement.measured(&said_name(letter), truth(other == place));
+            judgement = judgement.measured(&said_name(letter), f64::from(other == place));
         }
     }
     judgement

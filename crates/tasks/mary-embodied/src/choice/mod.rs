@@ -10,8 +10,6 @@ mod whole_set;
 pub use judge::judge;
 pub use whole_set::whole_set;
 
-use std::collections::BTreeMap;
-
 use mary_contract::{
     Ask, Generate, Image, Needs, Part, Prompt, PromptForm, Request, Sampling, Score, Scoring,
     Start, TaskCard, TaskError, TaskSettings, Ties,
@@ -71,54 +69,44 @@ impl Asking {
     /// What this way of asking needs; `images` when every item shows a picture.
     pub fn needs(&self, images: bool) -> Needs {
         Needs {
-            score: self.mode == Mode::Score,
             score_single_token: true,
-            generate: self.mode == Mode::Generate,
             images,
-            ..Needs::default()
+            ..Needs::answers(self.mode == Mode::Score)
         }
     }
 
     pub fn ask(&self, shown: &ShownQuestion<'_>) -> Ask {
         Ask::subject(match self.mode {
-            Mode::Generate => Request::Generate(Generate {
-                prompt: self.written_prompt(shown),
-                sampling: Sampling::greedy(self.max_tokens),
-            }),
-            Mode::Score => Request::Score(Score {
-                prefix: self.with_picture(prompt::up_to_letter(shown, self.form), shown.picture),
-                continuations: self.continuations(shown.language),
-                start: Start::Model,
-                details: Default::default(),
-            }),
+            Mode::Generate => {
+                let sampling = Sampling::greedy(self.max_tokens);
+                Request::Generate(Generate::new(self.written_prompt(shown), sampling))
+            }
+            Mode::Score => {
+                let words = prompt::up_to_letter(shown, self.form);
+                let prefix = with_picture(self.form, words, shown.picture);
+                let letters = self.continuations(shown.language);
+                Request::Score(Score::new(prefix, letters, Start::Model))
+            }
         })
     }
 
     fn written_prompt(&self, shown: &ShownQuestion<'_>) -> Prompt {
-        let ShownQuestion {
-            question, options, ..
-        } = shown;
-        let (system, user) = match self.template {
-            Template::Published => (None, prompt::published(shown)),
-            Template::TuningChat => (
-                Some(prompt::tuning_system()),
-                prompt::tuning_user(question, options),
-            ),
-            Template::TuningLetter => (None, prompt::tuning_instruction(question, options)),
+        let (question, options) = (shown.question, shown.options);
+        let user = match self.template {
+            Template::Published => prompt::published(shown),
+            Template::TuningChat => prompt::tuning_user(question, options),
+            Template::TuningLetter => prompt::tuning_instruction(question, options),
         };
-        match (self.form, system) {
-            (PromptForm::Plain, Some(system)) => {
-                self.with_picture(format!("{system}{user}"), shown.picture)
-            }
-            (_, system) => Prompt {
-                system,
-                ..self.with_picture(user, shown.picture)
-            },
+        let is_chat_set = self.template == Template::TuningChat;
+        let system = is_chat_set.then(prompt::tuning_system);
+        let (system, user) = match (self.form, system) {
+            (PromptForm::Plain, Some(system)) => (None, format!("{system}{user}")),
+            (_, system) => (system, user),
+        };
+        Prompt {
+            system,
+            ..with_picture(self.form, user, shown.picture)
         }
-    }
-
-    fn with_picture(&self, text: String, picture: Option<&Image>) -> Prompt {
-        with_picture(self.form, text, picture)
     }
 
     /// The letters as they follow the prefix: bare in a chat answer and after a Chinese colon, with
@@ -138,34 +126,11 @@ impl Asking {
         }
     }
 
-    pub fn conventions(&self, language: Language) -> BTreeMap<String, String> {
-        let (letters, most) = (self.continuations(language), self.max_tokens);
-        let mut said = BTreeMap::new();
-        let mut say = |name: &str, text: String| said.insert(name.to_owned(), text);
-        let template = match (self.mode, self.template) {
-            (Mode::Score, _) => prompt::SCORED_TEMPLATE,
-            (_, Template::Published) => prompt::template_convention(language),
-            (_, Template::TuningChat) => "Yang et al. 2025, Appendix D.1, chat shape",
-            (_, Template::TuningLetter) => "Yang et al. 2025, Appendix D.1, instruction shape",
-        };
-        say("template", template.into());
-        let answer = match self.mode {
-            Mode::Score => {
-                let ties = "shared: 1/k when the right letter is among k best";
-                say("ties", ties.into());
-                format!("the most probable of {letters:?}, sum of token log-probabilities")
-            }
-            Mode::Generate => {
-                let parser = "robust: the letter, or the option written out; `exact` is the paper's: the \
-                              answer field is the letter and nothing else, under the right index";
-                say("parser", parser.into());
-                let unparsed = "left out of the score; wrong in `accuracy` and in `exact`";
-                say("unparsed", unparsed.into());
-                format!("JSON with answer and rationale, temperature 0, at most {most} tokens")
-            }
-        };
-        say("answer", answer);
-        said
+    /// What fills the conventions of this way of asking.
+    pub fn computed(&self, language: Language) -> [(&'static str, String); 2] {
+        let letters = format!("{:?}", self.continuations(language));
+        let most = self.max_tokens.to_string();
+        [("letters", letters), ("max_tokens", most)]
     }
 }
 

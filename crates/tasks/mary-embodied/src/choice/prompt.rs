@@ -8,8 +8,6 @@ use serde_json::json;
 use super::{LETTERS, ShownQuestion};
 use crate::Language;
 
-pub const SCORED_TEMPLATE: &str = "ours: question, four lettered options, then the letter";
-
 const PUBLISHED: &str = "Based on the example provided, answer the question by selecting the most \
                          appropriate choice. Return your answer and rationale strictly in JSON format.";
 const EXAMPLE_INPUT: &str = r#"{ "index": 000001, "question": "What color is the Fuji apple?", "options": { "A": "Yellow", "B": "Green", "C": "Red", "D": "Blue" } }"#;
@@ -26,15 +24,6 @@ const TUNING: &str = concat!(
     r#"{"question": "What color is the Fuji apple?","options": {"A": "Yellow","B": "Green","C": "Red","D": "Blue"}}"#,
     "###Example Output",
 );
-
-pub fn template_convention(language: Language) -> &'static str {
-    match language {
-        Language::En => "Yang et al. 2025, Appendix C.2",
-        Language::Zh => {
-            "Chinese, ours after Yang et al. 2025, Appendix C.2 (its own is not printed)"
-        }
-    }
-}
 
 pub fn published(shown: &ShownQuestion<'_>) -> String {
     let question = question_json(shown);
@@ -56,31 +45,29 @@ fn quoted(text: &str) -> String {
 
 /// The question as JSON, spaced as the paper prints it.
 fn question_json(shown: &ShownQuestion<'_>) -> String {
-    format!(
-        r#"{{ "index": {}, "question": {}, "options": {{ {} }} }}"#,
-        shown.index,
-        quoted(shown.question),
-        lettered(shown.options, |letter, option| format!(
-            r#""{letter}": {}"#,
-            quoted(option)
-        ))
-        .join(", ")
-    )
+    let (index, question) = (shown.index, quoted(shown.question));
+    let options = options_json(shown.options);
+    format!(r#"{{ "index": {index}, "question": {question}, "options": {{ {options} }} }}"#)
 }
 
-fn lettered(options: &[String], written: impl Fn(&str, &str) -> String) -> Vec<String> {
-    LETTERS
-        .iter()
-        .zip(options)
+fn options_json(options: &[String]) -> String {
+    lettered(options, ", ", |letter, option| {
+        format!(r#""{letter}": {}"#, quoted(option))
+    })
+}
+
+fn lettered(options: &[String], between: &str, written: impl Fn(&str, &str) -> String) -> String {
+    let pairs = LETTERS.iter().zip(options);
+    let all: Vec<String> = pairs
         .map(|(letter, option)| written(letter, option))
-        .collect()
+        .collect();
+    all.join(between)
 }
 
 pub fn up_to_letter(shown: &ShownQuestion<'_>, form: PromptForm) -> String {
-    let options = lettered(shown.options, |letter, option| {
+    let options = lettered(shown.options, "\n", |letter, option| {
         format!("{letter}. {option}")
-    })
-    .join("\n");
+    });
     let question = shown.question;
     match (form, shown.language) {
         (PromptForm::Plain, Language::En) => format!("Question: {question}\n{options}\nAnswer:"),
@@ -100,30 +87,18 @@ pub fn tuning_system() -> String {
 }
 
 pub fn tuning_user(question: &str, options: &[String]) -> String {
-    format!(
-        "{}Return only the JSON.",
-        tuning_question(question, options)
-    )
+    tuning_question(question, options) + "Return only the JSON."
 }
 
 /// The instruction of the Alpaca tuning set: its example answers with the letter alone.
 pub fn tuning_instruction(question: &str, options: &[String]) -> String {
-    format!(
-        r#"{TUNING}{{"answer": "C"}}###Question{}Return only the JSON."#,
-        tuning_question(question, options)
-    )
+    let question = tuning_user(question, options);
+    format!(r#"{TUNING}{{"answer": "C"}}###Question{question}"#)
 }
 
 fn tuning_question(question: &str, options: &[String]) -> String {
-    format!(
-        r#"{{"question": {}, "options": {{{}}}}}"#,
-        quoted(question),
-        lettered(options, |letter, option| format!(
-            r#""{letter}": {}"#,
-            quoted(option)
-        ))
-        .join(", ")
-    )
+    let (question, options) = (quoted(question), options_json(options));
+    format!(r#"{{"question": {question}, "options": {{{options}}}}}"#)
 }
 
 #[cfg(test)]

@@ -9,9 +9,8 @@ use super::LETTERS;
 /// whose `answer` is exactly one of the four letters, under the index that was asked (as a number;
 /// an index written as text was not matched).
 pub fn exactly(text: &str, index: Option<u32>) -> Option<usize> {
-    let object = objects(text)
-        .into_iter()
-        .find(|o| o.get("answer").is_some())?;
+    let mut objects = objects(text).into_iter();
+    let object = objects.find(|o| o.get("answer").is_some())?;
     if let Some(index) = index
         && object.get("index").and_then(Value::as_u64) != Some(u64::from(index))
     {
@@ -60,28 +59,24 @@ fn objects(text: &str) -> Vec<serde_json::Map<String, Value>> {
     let mut rest = text;
     for _ in 0..MOST {
         let Some(start) = rest.find('{') else { break };
-        let Some(candidate) = rest.get(start..) else {
-            break;
-        };
-        let mut stream = serde_json::Deserializer::from_str(candidate).into_iter::<Value>();
-        let end = match stream.next() {
-            Some(Ok(Value::Object(object))) => {
-                found.push(object);
-                stream.byte_offset()
-            }
-            // The published example has an index with leading zeros, which is no JSON number; a
-            // model may repeat it.
-            _ => match object_with_padded_index(candidate) {
-                Some((object, end)) => {
-                    found.push(object);
-                    end
-                }
-                None => 1,
-            },
-        };
+        let candidate = &rest[start..];
+        // The published example has an index with leading zeros, which is no JSON number; a model may
+        // repeat it.
+        let object = leading_object(candidate).or_else(|| object_with_padded_index(candidate));
+        let end = object.as_ref().map_or(1, |(_, end)| *end);
+        found.extend(object.map(|(object, _)| object));
         rest = candidate.get(end..).unwrap_or_default();
     }
     found
+}
+
+/// The object that a text begins with, and where it ends.
+fn leading_object(text: &str) -> Option<(serde_json::Map<String, Value>, usize)> {
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    match stream.next() {
+        Some(Ok(Value::Object(object))) => Some((object, stream.byte_offset())),
+        _ => None,
+    }
 }
 
 /// An object whose only fault is zeros before its index.
@@ -97,20 +92,13 @@ fn object_with_padded_index(text: &str) -> Option<(serde_json::Map<String, Value
         return None;
     }
     let mended = format!("{}{kept}", text.get(..digits)?);
-    let mut stream = serde_json::Deserializer::from_str(&mended).into_iter::<Value>();
-    match stream.next() {
-        Some(Ok(Value::Object(object))) => Some((object, stream.byte_offset() + cut)),
-        _ => None,
-    }
+    leading_object(&mended).map(|(object, end)| (object, end + cut))
 }
 
 fn answer_field(object: &serde_json::Map<String, Value>) -> Option<String> {
     let field = object.iter().find(|(key, _)| {
         let key = key.trim().to_lowercase();
-        matches!(
-            key.as_str(),
-            "answer" | "correct_option" | "choice" | "答案"
-        )
+        ["answer", "correct_option", "choice", "答案"].contains(&key.as_str())
     });
     match field?.1 {
         Value::String(text) => Some(text.clone()),
@@ -132,12 +120,10 @@ fn answer_field(object: &serde_json::Map<String, Value>) -> Option<String> {
 fn torn_fields(text: &str) -> Vec<String> {
     // As for objects: no answer needs more.
     const MOST: usize = 64;
-    ["\"answer\"", "'answer'", "\"答案\""]
-        .iter()
-        .flat_map(|key| text.match_indices(key).map(|(at, key)| at + key.len()))
-        .filter_map(|end| torn_value(text.get(end..)?))
-        .take(MOST)
-        .collect()
+    let keys = ["\"answer\"", "'answer'", "\"答案\""].into_iter();
+    let ends = keys.flat_map(|key| text.match_indices(key).map(|(at, key)| at + key.len()));
+    let values = ends.filter_map(|end| torn_value(text.get(end..)?));
+    values.take(MOST).collect()
 }
 
 /// What stands after the colon: a text in quotes, or what comes before the next mark.
@@ -190,7 +176,8 @@ fn named(text: &str, options: &[String]) -> Option<usize> {
 /// A letter at the beginning, perhaps after "option", and what follows it.
 fn leading_letter(text: &str) -> Option<(usize, &str)> {
     let lower = text.to_lowercase();
-    let skipped = ["option ", "choice ", "选项", "选"]
+    let words = ["option ", "choice ", "选项", "选"];
+    let skipped = words
         .iter()
         .find(|word| lower.starts_with(*word))
         .map_or(0, |word| word.len());
@@ -205,10 +192,7 @@ fn leading_letter(text: &str) -> Option<(usize, &str)> {
     };
     let rest = text.get(first.len_utf8()..)?;
     // A small letter counts only by itself: "a red one" is an article.
-    let ends = rest
-        .chars()
-        .next()
-        .is_none_or(|c| !c.is_alphanumeric() || !c.is_ascii());
+    let ends = !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
     let small = first.is_ascii_lowercase() && !rest.trim_matches(is_mark).is_empty();
     (ends && !small).then_some((choice, rest))
 }
@@ -218,11 +202,7 @@ fn written_out(text: &str, options: &[String]) -> Option<usize> {
     if wanted.is_empty() {
         return None;
     }
-    let mut same = options
-        .iter()
-        .enumerate()
-        .filter(|(_, option)| bare(option) == wanted)
-        .map(|(place, _)| place);
+    let mut same = (0..options.len()).filter(|i| bare(&options[*i]) == wanted);
     match (same.next(), same.next()) {
         (Some(only), None) => Some(only),
         _ => None,

@@ -26,26 +26,22 @@ pub fn whole_set(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
     let chosen: Vec<Chosen> = samples.filter_map(|s| chosen(&s)).collect();
     let mut measures = Vec::new();
     let mut add = |name: &str, interval: Option<Interval>| {
-        measures.extend(interval.map(|i| Measure {
-            name: name.to_owned(),
-            estimate: Estimate::new(i.value, (i.low, i.high), i.n, i.method),
-        }));
+        let estimate = |i: Interval| Estimate::new(i.value, (i.low, i.high), i.n, i.method);
+        measures.extend(interval.map(|i| Measure::new(name, estimate(i))));
     };
     add("position_bias", position_bias(&chosen));
+    // Within a question and a trial the orders, within a question and an order the trials.
     let by_order = paired(
-        &chosen,
-        |c| (c.question.clone(), c.trial.to_string()),
-        |c| c.order.clone(),
-        |c| c.option,
+        chosen
+            .iter()
+            .map(|c| ((&c.question, c.trial), (&c.order, c.option))),
     );
     add("orders_agree", agree(&by_order));
     add("orders_kappa", kappa(&by_order));
-    let by_trial = paired(
-        &chosen,
-        |c| (c.question.clone(), c.order.clone()),
-        |c| c.trial.to_string(),
-        |c| c.letter,
-    );
+    let by_trial = paired(chosen.iter().map(|c| {
+        // In the order of their written numbers.
+        ((&c.question, &c.order), (c.trial.to_string(), c.letter))
+    }));
     add("answers_kappa", kappa(&by_trial));
     measures
 }
@@ -89,19 +85,11 @@ fn position_bias(chosen: &[Chosen]) -> Option<Interval> {
     bootstrap::percentile(&units, distance, &settings).ok()
 }
 
-/// Pairs of labels: within each group, the first two that differ in `side`.
-fn paired<K: Ord>(
-    chosen: &[Chosen],
-    group: impl Fn(&Chosen) -> K,
-    side: impl Fn(&Chosen) -> String,
-    label: impl Fn(&Chosen) -> usize,
-) -> Vec<(usize, usize)> {
-    let mut groups: BTreeMap<K, BTreeMap<String, usize>> = BTreeMap::new();
-    for c in chosen {
-        groups
-            .entry(group(c))
-            .or_default()
-            .insert(side(c), label(c));
+/// Pairs of labels: within each group, the first two that stand on different sides.
+fn paired<K: Ord, S: Ord>(all: impl Iterator<Item = (K, (S, usize))>) -> Vec<(usize, usize)> {
+    let mut groups: BTreeMap<K, BTreeMap<S, usize>> = BTreeMap::new();
+    for (group, (side, label)) in all {
+        groups.entry(group).or_default().insert(side, label);
     }
     let pairs = groups.into_values().filter_map(|sides| {
         let mut labels = sides.into_values();
@@ -131,18 +119,9 @@ mod tests {
     use super::*;
 
     fn sample(item: &str, order: &str, trial: u32, options: [&str; 4], said: &str) -> Sample {
-        let target = Target::Choice {
-            question: "?".into(),
-            options: options.map(String::from).to_vec(),
-            correct: 0,
-        };
+        let target = Target::one_of("?".into(), options.map(String::from).to_vec(), 0);
         Sample {
-            id: SampleId {
-                model: "m".into(),
-                task: "t".into(),
-                item: item.into(),
-                trial,
-            },
+            id: SampleId::new("m", "t", item, trial),
             item: Item::new(item, target, vec![]).tagged("order", order),
             exchanges: vec![],
             judgement: Judgement::scored(0.0).read_as(said),

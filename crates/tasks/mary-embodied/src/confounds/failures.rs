@@ -58,8 +58,8 @@ impl Failures {
             }
             Target::Data(data) => {
                 let word = |name: &str| data.get(name).and_then(|w| w.as_str()).map(str::to_owned);
-                if let (Some(first), Some(synonym), Some(antonym)) =
-                    (word("word"), word("synonym"), word("antonym"))
+                if let [Some(first), Some(synonym), Some(antonym)] =
+                    ["word", "synonym", "antonym"].map(word)
                 {
                     let record = self
                         .triples
@@ -126,16 +126,13 @@ fn failed(records: &BTreeMap<String, Record>, id: &str) -> Option<Table> {
     if models.len() < FEWEST_MODELS {
         return None;
     }
-    let all: Vec<&Record> = records
-        .values()
-        .filter(|r| r.asked.len() == models.len() && r.right.is_empty())
-        .collect();
+    let failed = |r: &&Record| r.asked.len() == models.len() && r.right.is_empty();
+    let all: Vec<&Record> = records.values().filter(failed).collect();
     let rows = all.iter().take(SHOWN).map(|r| {
-        let texts = [&r.kind, &r.text, &r.answer].map(String::clone);
-        texts
-            .into_iter()
-            .chain([r.asked.len().to_string()])
-            .collect()
+        let models = r.asked.len().to_string();
+        [&r.kind, &r.text, &r.answer, &models]
+            .map(String::clone)
+            .into()
     });
     let table = DECLARED
         .table(id)
@@ -159,12 +156,7 @@ mod tests {
             correct,
         };
         Sample {
-            id: SampleId {
-                model: model.into(),
-                task: "embodied/perceptualqa".into(),
-                item: format!("{id}-{order}"),
-                trial: 0,
-            },
+            id: SampleId::new(model, "embodied/perceptualqa", format!("{id}-{order}"), 0),
             item: Item::new(format!("{id}-{order}"), target, vec![])
                 .tagged("order", order)
                 .tagged("subtask", "V-S"),

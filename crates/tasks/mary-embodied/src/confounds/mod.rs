@@ -77,9 +77,8 @@ impl Confounds {
     }
 
     pub fn tables(&self) -> Vec<Table> {
-        let fruitful: Vec<(&Conditions, Vec<Table>)> = self
-            .gathered
-            .iter()
+        let all = self.gathered.iter();
+        let fruitful: Vec<(&Conditions, Vec<Table>)> = all
             .map(|(conditions, gathered)| (conditions, gathered.tables()))
             .filter(|(_, tables)| !tables.is_empty())
             .collect();
@@ -149,12 +148,7 @@ mod tests {
             };
             let item = Item::new(format!("{i}"), target, vec![]).tagged("subtask", subtask);
             let sample = Sample {
-                id: SampleId {
-                    model: "m".into(),
-                    task: run.id.clone(),
-                    item: item.id.clone(),
-                    trial: 0,
-                },
+                id: SampleId::new("m", run.id.clone(), item.id.clone(), 0),
                 item,
                 exchanges: vec![],
                 judgement: Judgement::scored(f64::from(u8::from(i % 3 == 0))),

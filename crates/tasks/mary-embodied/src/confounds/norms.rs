@@ -56,10 +56,7 @@ impl Norms {
 }
 
 fn damaged(path: &Path, message: impl std::fmt::Display) -> TaskError {
-    TaskError::Data(DataError::Damaged {
-        path: path.to_owned(),
-        message: message.to_string(),
-    })
+    TaskError::Data(DataError::damaged(path, message.to_string()))
 }
 
 /// The list's own form: a header, then for every hundredth of a power of ten the words of that

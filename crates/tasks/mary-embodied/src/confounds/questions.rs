@@ -59,10 +59,8 @@ pub fn material(question: &str, options: &[String], norms: &Norms) -> Material {
     } else {
         text.split_whitespace().count()
     };
-    let words: Vec<&str> = text
-        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .filter(|w| !w.is_empty())
-        .collect();
+    let parts = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let words: Vec<&str> = parts.filter(|w| !w.is_empty()).collect();
     let mean = |value: &dyn Fn(&str) -> Option<f64>| {
         let known: Vec<f64> = words.iter().filter_map(|w| value(w)).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
@@ -93,13 +91,13 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
     for subtask in Subtask::ALL {
         let of: Vec<Material> = distinct
             .values()
-            .filter(|(code, _)| *code == subtask.code())
+            .filter(|(code, _)| *code == subtask.name())
             .map(|(_, m)| *m)
             .collect();
         if of.is_empty() {
             continue;
         }
-        let mut row = vec![subtask.code().to_owned(), of.len().to_string()];
+        let mut row = vec![subtask.name().to_owned(), of.len().to_string()];
         row.extend(CONFOUNDS.iter().map(|(_, value)| {
             let values: Vec<f64> = of.iter().filter_map(value).collect();
             mean_and_deviation(&values)
@@ -108,19 +106,17 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
     }
     let printed = published().table_13.iter().map(|row| {
         let cell = |v: [f64; 2]| format!("{:.2} ({:.2})", v[0], v[1]);
-        vec![
-            row.subtask.clone(),
-            "–".into(),
-            cell(row.length),
-            cell(row.frequency),
-            cell(row.acquisition),
-        ]
+        let means = [row.length, row.frequency, row.acquisition].map(cell);
+        [row.subtask.clone(), "–".into()]
+            .into_iter()
+            .chain(means)
+            .collect()
     });
-    DECLARED
+    let table = DECLARED
         .table("embodied-table-13")
-        .with_rows(Cell::figures(rows))
-        .with_published(Cell::figures(printed.collect()))
-        .if_measured()
+        .with_rows(Cell::figures(rows));
+    let printed = Cell::figures(printed.collect());
+    table.with_published(printed).if_measured()
 }
 
 /// As the paper: the standard deviation of the population.

@@ -30,13 +30,10 @@ impl Design {
 
     /// p of the likelihood-ratio test of everything against everything but `dropped`.
     pub(super) fn adds(&self, full: &Logistic, dropped: &[usize]) -> Option<(f64, f64)> {
-        let kept: Vec<usize> = (0..self.names.len())
-            .filter(|i| !dropped.contains(i))
-            .collect();
-        let smaller = if kept.is_empty() {
-            full.null_log_likelihood
-        } else {
-            self.fit(&kept)?.log_likelihood
+        let kept = (0..self.names.len()).filter(|i| !dropped.contains(i));
+        let smaller = match kept.collect::<Vec<_>>().as_slice() {
+            [] => full.null_log_likelihood,
+            kept => self.fit(kept)?.log_likelihood,
         };
         let gain = (2.0 * (full.log_likelihood - smaller)).max(0.0);
         Some((gain, chi_squared_upper(gain, dropped.len() as f64)))
@@ -67,19 +64,17 @@ pub(super) fn standardise(rows: &mut [Vec<f64>], column: usize) -> Option<f64> {
 pub(super) fn coefficient_rows(names: &[String], fit: &Logistic) -> Vec<Vec<String>> {
     let named = std::iter::once("intercept").chain(names.iter().map(String::as_str));
     let values = fit.coefficients.iter().zip(&fit.errors).zip(&fit.p);
-    named
-        .zip(values)
-        .map(|(name, ((b, error), p))| {
-            let ratio = |x: f64| format!("{:.2}", x.exp());
-            vec![
-                name.to_owned(),
-                format!("{b:+.3} ({error:.3})"),
-                ratio(*b),
-                format!("[{}, {}]", ratio(b - 1.96 * error), ratio(b + 1.96 * error)),
-                p_cell(*p),
-            ]
-        })
-        .collect()
+    let rows = named.zip(values).map(|(name, ((b, error), p))| {
+        let ratio = |x: f64| format!("{:.2}", x.exp());
+        vec![
+            name.to_owned(),
+            format!("{b:+.3} ({error:.3})"),
+            ratio(*b),
+            format!("[{}, {}]", ratio(b - 1.96 * error), ratio(b + 1.96 * error)),
+            p_cell(*p),
+        ]
+    });
+    rows.collect()
 }
 
 pub(super) fn question_regression(
@@ -93,21 +88,18 @@ pub(super) fn question_regression(
             Some((r, r.score()?, values?))
         })
         .collect();
+    let asked = |code: &&str| complete.iter().any(|(r, ..)| r.subtask == *code);
     let present: Vec<&str> = Subtask::ALL
         .iter()
-        .map(|s| s.code())
-        .filter(|code| complete.iter().any(|(r, ..)| r.subtask == *code))
+        .map(|s| s.name())
+        .filter(asked)
         .collect();
     let (reference, others) = present.split_first()?;
-    let mut names: Vec<String> = others
-        .iter()
-        .map(|code| format!("{code} (against {reference})"))
-        .collect();
+    let name = |code: &&str| format!("{code} (against {reference})");
+    let mut names: Vec<String> = others.iter().map(name).collect();
     names.extend(CONFOUNDS.iter().map(|(name, _)| format!("{name} (per SD)")));
     let rows = complete.iter().map(|(record, _, confounds)| {
-        let dummies = others
-            .iter()
-            .map(|code| f64::from(u8::from(record.subtask == *code)));
+        let dummies = others.iter().map(|code| f64::from(record.subtask == *code));
         dummies.chain(confounds.iter().copied()).collect()
     });
     let mut design = Design {
@@ -120,23 +112,13 @@ pub(super) fn question_regression(
     }
     let fit = design.full()?;
     let mut rows = coefficient_rows(&design.names, &fit);
-    let groups = [
-        (
-            "all subtasks together",
-            (0..others.len()).collect::<Vec<_>>(),
-        ),
-        (
-            "all confounds together",
-            (others.len()..design.names.len()).collect(),
-        ),
-    ];
-    for (name, dropped) in groups {
-        if dropped.is_empty() {
-            continue;
-        }
-        if let Some((gain, p)) = design.adds(&fit, &dropped) {
+    let (subtasks, confounds) = (0..others.len(), others.len()..design.names.len());
+    for (name, dropped) in [("subtasks", subtasks), ("confounds", confounds)] {
+        let dropped: Vec<usize> = dropped.collect();
+        let added = || design.adds(&fit, &dropped);
+        if let Some((gain, p)) = (!dropped.is_empty()).then(added).flatten() {
             rows.push(vec![
-                name.to_owned(),
+                format!("all {name} together"),
                 format!("χ² = {gain:.1}, df = {}", dropped.len()),
                 "–".into(),
                 "–".into(),
@@ -144,25 +126,17 @@ pub(super) fn question_regression(
             ]);
         }
     }
-    Some(
-        DECLARED
-            .table("embodied-regression-{file}")
-            .saying("file", file_name(model))
-            .saying("model", model)
-            .saying("questions", complete.len())
-            .with_rows(Cell::figures(rows)),
-    )
+    let table = DECLARED
+        .table("embodied-regression-{file}")
+        .saying("file", file_name(model))
+        .saying("model", model)
+        .saying("questions", complete.len());
+    Some(table.with_rows(Cell::figures(rows)))
 }
 
 pub(super) fn file_name(model: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_lowercase()
-        } else {
-            '-'
-        }
-    };
-    model.chars().map(plain).collect()
+    let other = |c: char| !c.is_ascii_alphanumeric();
+    model.replace(other, "-").to_ascii_lowercase()
 }
 
 #[cfg(test)]

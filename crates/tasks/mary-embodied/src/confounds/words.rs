@@ -49,17 +49,14 @@ pub(super) fn triple_regression(
     model: &str,
     records: &BTreeMap<String, TripleRecord>,
 ) -> Option<Table> {
-    let complete: Vec<(Vec<f64>, f64)> = records
-        .values()
-        .filter_map(|r| {
-            let visual = f64::from(u8::from(r.visual));
-            Some((
-                vec![visual, r.form, r.frequency?, r.own_frequency?],
-                r.score,
-            ))
-        })
-        .collect();
-    let (rows, outcomes) = complete.into_iter().unzip();
+    let complete = records.values().filter_map(|r| {
+        let visual = f64::from(r.visual);
+        Some((
+            vec![visual, r.form, r.frequency?, r.own_frequency?],
+            r.score,
+        ))
+    });
+    let (rows, outcomes) = complete.unzip();
     let mut design = Design {
         names: NAMES.map(String::from).to_vec(),
         rows,
@@ -69,15 +66,13 @@ pub(super) fn triple_regression(
         standardise(&mut design.rows, column)?;
     }
     let fit = design.full()?;
-    Some(
-        DECLARED
-            .table("embodied-words-{file}")
-            .saying("file", file_name(model))
-            .saying("model", model)
-            .saying("listed", design.rows.len())
-            .saying("triples", records.len())
-            .with_rows(Cell::figures(coefficient_rows(&design.names, &fit))),
-    )
+    let table = DECLARED
+        .table("embodied-words-{file}")
+        .saying("file", file_name(model))
+        .saying("model", model)
+        .saying("listed", design.rows.len())
+        .saying("triples", records.len());
+    Some(table.with_rows(Cell::figures(coefficient_rows(&design.names, &fit))))
 }
 
 #[cfg(test)]

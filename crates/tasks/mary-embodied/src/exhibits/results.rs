@@ -7,7 +7,7 @@ use mary_contract::{
 };
 
 use crate::choice::{Mode, Template};
-use crate::perceptualqa::{self, PERCEPTUAL_QA, Part};
+use crate::perceptualqa::{PERCEPTUAL_QA, Part, PerceptualQaSettings};
 use crate::released::{PEOPLE, PUBLISHED};
 use crate::sensoryvec::{self, SENSORY_VEC};
 use crate::{Sense, Subtask};
@@ -18,7 +18,7 @@ pub(super) type Columns = BTreeMap<String, Estimate>;
 pub(super) struct Answers {
     pub(super) model: String,
     pub(super) conditions: Conditions,
-    pub(super) setup: perceptualqa::PerceptualQaSettings,
+    pub(super) setup: PerceptualQaSettings,
     /// The paper's accuracy where answers were written, else the score.
     pub(super) columns: Columns,
     /// The score of this laboratory: robust reading, unread answers left out.
@@ -76,11 +76,8 @@ impl Places {
             -1 => "last layer".to_owned(),
             other => format!("layer {other}"),
         };
-        format!(
-            "{}, {}, {layer}",
-            self.setup.source.name(),
-            self.setup.pooling.name()
-        )
+        let (source, pooling) = (self.setup.source.name(), self.setup.pooling.name());
+        format!("{source}, {pooling}, {layer}")
     }
 }
 
@@ -103,19 +100,16 @@ pub(super) fn answers(runs: &[RunSummary]) -> Vec<Answers> {
     let card = PERCEPTUAL_QA.card();
     let mut all: Vec<Answers> = rows(runs, &card.id)
         .filter_map(|(run, row)| {
-            let setup =
-                perceptualqa::PerceptualQaSettings::read(card, settings(run, &card.id)?).ok()?;
-            let measures: BTreeMap<String, Estimate> = row
-                .measures
-                .iter()
+            let setup = PerceptualQaSettings::read(card, settings(run, &card.id)?).ok()?;
+            let measures = row.measures.iter();
+            let measures = measures
                 .map(|m| (m.name.clone(), m.estimate.clone()))
                 .collect();
-            let columns = qa_columns(row, &setup, &measures);
             Some(Answers {
                 model: row.model.clone(),
                 conditions: run.manifest.conditions(&card.id)?,
+                columns: qa_columns(row, &setup, &measures),
                 setup,
-                columns,
                 robust: row.score.clone(),
                 unread: (row.samples.saturating_sub(row.scored), row.samples),
                 measures,
@@ -131,7 +125,7 @@ pub(super) fn answers(runs: &[RunSummary]) -> Vec<Answers> {
 /// which have no index, by ours with unread answers wrong).
 fn qa_columns(
     row: &SummaryRow,
-    setup: &perceptualqa::PerceptualQaSettings,
+    setup: &PerceptualQaSettings,
     measures: &BTreeMap<String, Estimate>,
 ) -> Columns {
     let name = match (setup.asking.mode, setup.asking.template) {
@@ -139,18 +133,13 @@ fn qa_columns(
         (Mode::Generate, Template::Published) => "exact",
         (Mode::Generate, _) => "accuracy",
     };
-    let parts = Subtask::ALL
-        .iter()
-        .map(|s| s.code())
-        .chain(["visual", "non-visual"]);
-    let mut columns: Columns = parts
-        .filter_map(|part| {
-            Some((
-                part.to_owned(),
-                measures.get(&format!("{name}[{part}]"))?.clone(),
-            ))
-        })
-        .collect();
+    let subtasks = Subtask::ALL.iter().map(|s| s.name());
+    let column = |part: &str| {
+        let estimate = measures.get(&format!("{name}[{part}]"))?;
+        Some((part.to_owned(), estimate.clone()))
+    };
+    let parts = subtasks.chain(["visual", "non-visual"]);
+    let mut columns: Columns = parts.filter_map(column).collect();
     columns.extend(measures.get(name).map(|e| ("all".to_owned(), e.clone())));
     columns
 }

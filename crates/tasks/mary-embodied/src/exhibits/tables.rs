@@ -10,10 +10,8 @@ use crate::sensoryvec::attributes::{ATTRIBUTES, LABELLED};
 use crate::{Language, MaterialSource};
 
 fn published_cells(row: &PublishedRow, table: u32, gaps: usize) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = vec![
-        row.model.clone().into(),
-        format!("published, Table {table}").into(),
-    ];
+    let source = format!("published, Table {table}");
+    let mut cells: Vec<Cell> = vec![row.model.clone().into(), source.into()];
     let printed = row.accuracy.iter().map(|a| format!("{a:.2}"));
     cells.extend(printed.map(Cell::printed));
     cells.extend(vec![Cell::none(); gaps]);
@@ -31,9 +29,8 @@ fn beside<T>(
     sources: impl IntoIterator<Item = MaterialSource>,
     rows: &[T],
 ) -> impl Iterator<Item = &T> {
-    let released = sources
-        .into_iter()
-        .any(|source| source == MaterialSource::Published);
+    let mut sources = sources.into_iter();
+    let released = sources.any(|source| source == MaterialSource::Published);
     rows.iter().filter(move |_| released)
 }
 
@@ -70,20 +67,14 @@ pub(super) fn table_5(answers: &[Answers]) -> Option<Table> {
             let found = a.measures.get(name);
             found.map(|e| Cell::number(e, 3)).into()
         };
-        let kappa = if a.is_people() {
-            "answers_kappa"
-        } else {
-            "orders_kappa"
-        };
-        row.extend([measure("position_bias"), measure(kappa)]);
+        let of = if a.is_people() { "answers" } else { "orders" };
+        row.extend([measure("position_bias"), measure(&format!("{of}_kappa"))]);
         row
     });
     let printed = beside(sources(answers), &published().table_14).map(|row| {
-        let three = [0, 1, 7]
-            .iter()
-            .filter_map(|i| row.accuracy.get(*i).copied());
+        let three = [0, 1, 7].iter().filter_map(|i| row.accuracy.get(*i));
         let row = PublishedRow {
-            accuracy: three.collect(),
+            accuracy: three.copied().collect(),
             ..row.clone()
         };
         let mut cells = published_cells(&row, 5, 4);
@@ -174,18 +165,18 @@ pub(super) fn form_table(places: &[Places]) -> Option<Table> {
     let mut rows = Vec::new();
     for p in places {
         for (tag, like, like_both) in [
-            ("looks_closer", "looks more like", "looks like"),
+            ("looks_closer", "looks more like", "looks like both"),
             (
                 "shares_stem",
                 "shares its stem with",
-                "shares its stem with",
+                "shares its stem with both",
             ),
         ] {
             let by = p.forms.get(tag)?;
             for value in values {
                 let words = match value {
                     "neither" => format!("{like} neither"),
-                    "both" => format!("{like_both} both"),
+                    "both" => like_both.to_owned(),
                     one => format!("{like} the {one}"),
                 };
                 if let Some(e) = by.get(value) {
@@ -203,10 +194,7 @@ pub(super) fn form_table(places: &[Places]) -> Option<Table> {
             }
         }
     }
-    DECLARED
-        .table("embodied-form")
-        .with_rows(rows)
-        .if_measured()
+    DECLARED.rows("embodied-form", rows)
 }
 
 /// Tables 8 and 11: models after and before tuning (first and second of each pair), each beside the
@@ -219,15 +207,13 @@ pub fn before_after(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Tabl
         for after in all.iter().filter(|a| a.model == *first) {
             let same = |b: &&Answers| b.model == *second && b.conditions == after.conditions;
             let Some(before) = all.iter().find(same) else {
-                left_out.push_str(&format!(
-                    " Left out: {first} ({}), since {second} was not asked that.",
-                    after.how()
-                ));
+                let how = after.how();
+                let text =
+                    format!(" Left out: {first} ({how}), since {second} was not asked that.");
+                left_out.push_str(&text);
                 continue;
             };
-            for a in [before, after] {
-                detailed.push(by_column(a));
-            }
+            detailed.extend([before, after].map(by_column));
             overall.push(vec![
                 second.clone().into(),
                 first.clone().into(),

@@ -102,10 +102,7 @@ fn qa(model: &str, language: &str, exact: f64) -> RunSummary {
         "position_bias",
     ];
     row.measures = names
-        .map(|name| Measure {
-            name: name.into(),
-            estimate: estimate(exact),
-        })
+        .map(|name| Measure::new(name, estimate(exact)))
         .to_vec();
     let settings = settings(&[
         ("source", "upstream"),
@@ -126,10 +123,7 @@ fn vec(model: &str, source: &str) -> RunSummary {
         breakdown("attribute", &[("colour", 0.55), ("shape", 0.4)]),
     ];
     row.measures = ["layer_00", "layer_01"]
-        .map(|name| Measure {
-            name: name.into(),
-            estimate: estimate(0.55),
-        })
+        .map(|name| Measure::new(name, estimate(0.55)))
         .to_vec();
     run(model, id, settings(&[("source", source)]), row)
 }

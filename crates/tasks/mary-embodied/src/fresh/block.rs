@@ -107,17 +107,19 @@ pub fn items(
     (seed, level): (u64, Level),
     n: usize,
 ) -> Result<Vec<FreshItem>, TaskError> {
+    let wrong = |why: String| Err(TaskError::Setting(format!("{task}: {why}")));
     if n == 0 || !n.is_multiple_of(OPTIONS) {
-        return Err(TaskError::Setting(format!(
-            "{task}: n={n}; expected a multiple of {OPTIONS}, since four questions share their options"
-        )));
+        let expected = format!("expected a multiple of {OPTIONS}");
+        return wrong(format!(
+            "n={n}; {expected}, since four questions share their options"
+        ));
     }
     let has_rungs = |k: &&FreshKind| level == Level::Any || k.grows.is_some();
     let asked_kinds: Vec<&'static FreshKind> = kinds.iter().copied().filter(has_rungs).collect();
     if asked_kinds.is_empty() {
-        return Err(TaskError::Setting(format!(
-            "{task}: no kind of question asked for has rungs\nhint: level=any, or colours=names"
-        )));
+        return wrong(
+            "no kind of question asked for has rungs\nhint: level=any, or colours=names".into(),
+        );
     }
     // As they come, the stream is the one that questions had before there was a ladder.
     let mut rng = match level {

@@ -22,26 +22,15 @@ use mary_contract::{
 };
 
 use crate::Language;
-use crate::cards::card;
+use crate::cards::{FILE, card};
 use crate::choice::{Asking, LANGUAGES, ShownQuestion, judge, whole_set};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Show {
-    Text,
-    Picture,
-    Both,
-}
-
-impl Show {
-    const ALL: [(&str, Self); 3] = [
-        ("text", Self::Text),
-        ("picture", Self::Picture),
-        ("both", Self::Both),
-    ];
-
-    fn name(self) -> &'static str {
-        let found = Self::ALL.iter().find(|(_, show)| *show == self);
-        found.map_or("", |(name, _)| name)
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Show {
+        Text = "text",
+        Picture = "picture",
+        Both = "both",
     }
 }
 
@@ -51,28 +40,24 @@ pub struct FreshTask {
     kinds: &'static [FreshKind],
     /// Asked only where the setting `colours` wants them.
     in_life: &'static [FreshKind],
-    margins: &'static str,
 }
 
 pub static FRESH_COLOUR: FreshTask = FreshTask {
     card: LazyLock::new(|| card("embodied/fresh-colour")),
     kinds: &colour::BY_NAME,
     in_life: &colour::IN_LIFE,
-    margins: colour::MARGINS,
 };
 
 pub static FRESH_GEOMETRY: FreshTask = FreshTask {
     card: LazyLock::new(|| card("embodied/fresh-geometry")),
     kinds: &geometry::KINDS,
     in_life: &[],
-    margins: geometry::MARGINS,
 };
 
 pub static FRESH_SYMBOLS: FreshTask = FreshTask {
     card: LazyLock::new(|| card("embodied/fresh-symbols")),
     kinds: &symbols::KINDS,
     in_life: &[],
-    margins: symbols::MARGINS,
 };
 
 pub static FRESH_TASKS: [&FreshTask; 3] = [&FRESH_COLOUR, &FRESH_GEOMETRY, &FRESH_SYMBOLS];
@@ -138,7 +123,7 @@ impl FreshTask {
         let level = settings.param(&self.card, "level");
         Ok(FreshSettings {
             asking,
-            show: settings.choose(&self.card, "show", &Show::ALL)?,
+            show: settings.choose(&self.card, "show", &Show::ALL.map(|s| (s.name(), s)))?,
             language: settings.choose(&self.card, "language", &LANGUAGES)?,
             level: Level::named(level).ok_or_else(|| self.card.not_one_of("level", level))?,
             colours: settings.choose(&self.card, "colours", &colours)?,
@@ -174,11 +159,7 @@ fn item(setup: &FreshSettings, number: usize, fresh: &FreshItem) -> Result<Item,
         language: setup.language,
         picture: picture.as_ref(),
     });
-    let target = Target::Choice {
-        question,
-        options,
-        correct: fresh.correct,
-    };
+    let target = Target::one_of(question, options, fresh.correct);
     let mut item = Item::new(format!("{}-{number:04}", setup.seed), target, vec![ask])
         .in_stratum(fresh.kind)
         .tagged("kind", fresh.kind)
@@ -211,20 +192,15 @@ impl Task for FreshTask {
         let setup = self.setup(settings)?;
         let fresh = self.drawn(setup.seed, setup.n, setup.level, setup.colours)?;
         let items = fresh.into_iter().enumerate();
-        Ok(Box::new(
-            items.map(move |(number, fresh)| item(&setup, number, &fresh)),
-        ))
+        let items = items.map(move |(number, fresh)| item(&setup, number, &fresh));
+        Ok(Box::new(items))
     }
 
     fn judge(&self, _settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         judge(item, answers, None)
     }
 
-    fn overall(
-        &self,
-        _settings: &TaskSettings,
-        samples: &mut dyn Iterator<Item = Sample>,
-    ) -> Vec<Measure> {
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         whole_set(samples)
     }
 
@@ -237,14 +213,9 @@ impl Task for FreshTask {
         let Ok(setup) = self.setup(settings) else {
             return BTreeMap::new();
         };
-        let mut said = setup.asking.conventions(setup.language);
-        let shown = match setup.show {
-            Show::Text => "in words",
-            Show::Picture => "as a picture (PNG, 512 dots wide) with the bare question",
-            Show::Both => "in words and as a picture (PNG, 512 dots wide)",
-        };
-        said.insert("shown".into(), shown.into());
-        said.insert("language".into(), setup.language.code().into());
+        let [letters, most] = setup.asking.computed(setup.language);
+        let computed = [letters, most, ("n", setup.n.to_string())];
+        let mut said = FILE.conventions(&self.card, settings, &computed);
         if setup.level != Level::Any {
             let kinds = self.asked(setup.colours).into_iter();
             let grows = kinds.filter_map(|k| Some(format!("{} ({})", k.name, k.grows?)));
@@ -252,9 +223,6 @@ impl Task for FreshTask {
             let rung = setup.level.name();
             said.insert("level".into(), format!("rung {rung} of 4: {grows}"));
         }
-        said.insert("margin".into(), self.margins.into());
-        let source = format!("fresh, seed {}, {} items", setup.seed, setup.n);
-        said.insert("source".into(), source);
         said
     }
 }

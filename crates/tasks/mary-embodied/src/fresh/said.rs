@@ -62,10 +62,8 @@ impl Said {
     }
 
     pub fn then(&self, next: &Self) -> Self {
-        Self::new(
-            format!("{} {}", self.en, next.en),
-            format!("{}{}", self.zh, next.zh),
-        )
+        let zh = format!("{}{}", self.zh, next.zh);
+        Self::new(format!("{} {}", self.en, next.en), zh)
     }
 }
 
@@ -108,15 +106,9 @@ impl Level {
     /// How clear the least clear comparison of a question is, in units of its margin: from the margin on,
     /// or on the rungs between these bounds, the first rung above all of them.
     pub fn clearness(self, [first, second, third]: [f64; 3]) -> std::ops::Range<f64> {
-        self.pick(
-            1.0..f64::INFINITY,
-            [
-                first..f64::INFINITY,
-                second..first,
-                third..second,
-                1.0..third,
-            ],
-        )
+        let all = f64::INFINITY;
+        let rungs = [first..all, second..first, third..second, 1.0..third];
+        self.pick(1.0..all, rungs)
     }
 }
 

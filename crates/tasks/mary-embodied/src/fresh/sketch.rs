@@ -83,12 +83,7 @@ impl Sketch {
     pub fn dashes(&mut self, from: Spot, to: Spot, thick: f64, paint: Paint) {
         let long = (to[0] - from[0]).hypot(to[1] - from[1]);
         let pieces = (long / 14.0).ceil().max(1.0);
-        let at = |t: f64| {
-            [
-                from[0] + (to[0] - from[0]) * t,
-                from[1] + (to[1] - from[1]) * t,
-            ]
-        };
+        let at = |t: f64| [0, 1].map(|axis| from[axis] + (to[axis] - from[axis]) * t);
         for piece in 0..pieces as usize {
             let start = piece as f64 / pieces;
             self.line(at(start), at(start + 0.6 / pieces), thick, paint);
@@ -133,30 +128,24 @@ impl Sketch {
         for Fill { form, paint } in &self.fills {
             fill_in(&form.contours(), *paint, &mut fine, self.height * FINE);
         }
-        let picture = Picture::from_fn(WIDTH as u32, self.height as u32, |x, y| {
-            average(&fine, x as usize, y as usize)
-        });
-        let data = picture
-            .png(Packing::Filtered)
-            .map_err(|e| TaskError::Generator(format!("a picture could not be written: {e}")))?;
-        Ok(Image {
-            media_type: "image/png".into(),
-            data,
-        })
+        let dot = |x, y| average(&fine, x as usize, y as usize);
+        let picture = Picture::from_fn(WIDTH as u32, self.height as u32, dot);
+        let data = picture.png(Packing::Filtered);
+        let failed = |e| TaskError::Generator(format!("a picture could not be written: {e}"));
+        Ok(Image::png(data.map_err(failed)?))
     }
 }
 
 /// The corners of a regular polygon; the first lies `turn` radians clockwise from the top.
 pub fn regular(centre: Spot, radius: f64, corners: usize, turn: f64) -> Vec<Spot> {
-    (0..corners)
-        .map(|i| {
-            let angle = std::f64::consts::TAU * i as f64 / corners as f64 + turn;
-            [
-                centre[0] + radius * angle.sin(),
-                centre[1] - radius * angle.cos(),
-            ]
-        })
-        .collect()
+    let corner = |i: usize| {
+        let angle = std::f64::consts::TAU * i as f64 / corners as f64 + turn;
+        [
+            centre[0] + radius * angle.sin(),
+            centre[1] - radius * angle.cos(),
+        ]
+    };
+    (0..corners).map(corner).collect()
 }
 
 pub fn bounds(symbol: char) -> Option<(Spot, Spot)> {
@@ -195,20 +184,16 @@ impl Form {
 
 fn glyph(symbol: char, at: Spot, size: f64) -> Vec<Vec<Spot>> {
     let place = |p: &Spot| [at[0] + p[0] * size, at[1] - p[1] * size];
-    let contours = outline(symbol).unwrap_or_default();
-    contours
-        .iter()
-        .map(|c| c.iter().map(place).collect())
-        .collect()
+    let placed = |contour: &Vec<Spot>| contour.iter().map(place).collect();
+    let strokes = outline(symbol).unwrap_or_default();
+    strokes.iter().map(placed).collect()
 }
 
 fn row(symbols: &[char], baseline: f64, size: f64) -> Vec<Vec<Spot>> {
     let boxes: Vec<(Spot, Spot)> = symbols.iter().filter_map(|s| bounds(*s)).collect();
     let gap = 0.3 * size;
-    let ink: f64 = boxes
-        .iter()
-        .map(|(low, high)| (high[0] - low[0]) * size)
-        .sum();
+    let widths = boxes.iter().map(|(low, high)| (high[0] - low[0]) * size);
+    let ink: f64 = widths.sum();
     let total = ink + gap * (symbols.len() as f64 - 1.0);
     let mut x = (WIDTH as f64 - total) / 2.0;
     let mut contours = Vec::new();

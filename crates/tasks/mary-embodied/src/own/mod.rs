@@ -56,7 +56,7 @@ fn triple(fields: Vec<&'static str>) -> Option<Triple> {
 
 fn question(fields: Vec<&'static str>, language: Language) -> Option<Question> {
     let [code, question, right, one, two, three] = fields.try_into().ok()?;
-    let subtask = Subtask::ALL.into_iter().find(|s| s.code() == code)?;
+    let subtask = Subtask::ALL.into_iter().find(|s| s.name() == code)?;
     Some(Question {
         subtask,
         question: Cow::Borrowed(question),

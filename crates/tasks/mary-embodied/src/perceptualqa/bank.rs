@@ -50,7 +50,7 @@ fn own_questions(setup: &PerceptualQaSettings, order: u32) -> Vec<NumberedQuesti
 /// Where the right option stands: in the first order every place equally often, in the second never
 /// where it stood in the first.
 fn right_places(n: usize, subtask: Subtask, seed: u64, order: u32) -> Vec<usize> {
-    let name = format!("embodied/perceptualqa/places/{}", subtask.code());
+    let name = format!("embodied/perceptualqa/places/{}", subtask.name());
     let mut rng = stream(seed, &name);
     let mut places: Vec<usize> = (0..n).map(|i| i % 4).collect();
     shuffle(&mut rng, &mut places);
@@ -74,13 +74,12 @@ fn shuffled(
         .get(question.correct)
         .cloned()
         .unwrap_or_default();
-    let mut options: Vec<Cow<'static, str>> = question
+    let others = question
         .options
         .iter()
         .enumerate()
-        .filter(|(i, _)| *i != question.correct)
-        .map(|(_, option)| option.clone())
-        .collect();
+        .filter(|(i, _)| *i != question.correct);
+    let mut options: Vec<_> = others.map(|(_, option)| option.clone()).collect();
     shuffle_wrong(&mut options);
     options.insert(place.min(options.len()), right);
     let mut question = question.clone();
@@ -112,7 +111,7 @@ fn held_out(all: &[NumberedQuestion], seed: u64) -> BTreeSet<u32> {
         let wanted = (n as f64 * 0.2).round() as usize;
         let mut rng = stream(
             seed,
-            &format!("embodied/perceptualqa/split/{}", subtask.code()),
+            &format!("embodied/perceptualqa/split/{}", subtask.name()),
         );
         shuffle(&mut rng, &mut groups);
         let mut taken = 0;

@@ -18,7 +18,7 @@ use mary_contract::{
     Reference, Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
 };
 
-use crate::cards::card;
+use crate::cards::{FILE, card};
 use crate::choice::{self, ShownQuestion, Template};
 use crate::upstream::NumberedQuestion;
 use crate::{Language, MaterialSource};
@@ -52,15 +52,11 @@ fn item(setup: &PerceptualQaSettings, order: u32, asked: &NumberedQuestion) -> I
         language: setup.language,
         picture: None,
     });
-    let target = Target::Choice {
-        question: question.question.to_string(),
-        options,
-        correct: question.correct,
-    };
+    let target = Target::one_of(question.question.to_string(), options, question.correct);
     let subtask = question.subtask;
     let mut item = Item::new(item_id(setup.source, asked.index, order), target, vec![ask])
-        .in_stratum(subtask.code())
-        .tagged("subtask", subtask.code())
+        .in_stratum(subtask.name())
+        .tagged("subtask", subtask.name())
         .tagged("sense", subtask.sense().name())
         .tagged("modality", subtask.sense().modality())
         .tagged("order", order.to_string());
@@ -142,26 +138,7 @@ impl Task for PerceptualQa {
         let Ok(setup) = PerceptualQaSettings::read(&CARD, settings) else {
             return BTreeMap::new();
         };
-        let mut said = setup.asking.conventions(setup.language);
-        let mut say = |name: &str, text: String| said.insert(name.to_owned(), text);
-        say("source", setup.source.convention().into());
-        say("language", setup.language.code().into());
-        let orders = match (setup.source, setup.orders.len()) {
-            (MaterialSource::Published, 2) => {
-                "the two released orders of options, each once".to_owned()
-            }
-            (MaterialSource::Fresh, 2) => {
-                format!("two orders of options, shuffled by seed {}", setup.seed)
-            }
-            _ => format!("one order of options ({:?})", setup.orders),
-        };
-        say("orders", orders);
-        if setup.part != Part::All {
-            let (part, seed) = (setup.part, setup.seed);
-            let split = format!("{part:?} part of the 80/20 split of seed {seed}");
-            say("split", split.to_lowercase());
-        }
-        said
+        FILE.conventions(&CARD, settings, &setup.asking.computed(setup.language))
     }
 }
 

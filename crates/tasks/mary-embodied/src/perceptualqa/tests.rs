@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use mary_contract::{Finish, Generated, NoData, Outcome, Request, Response};
+use mary_contract::{Generated, NoData, Outcome, Request, Response};
 
 use super::*;
 
@@ -76,11 +76,7 @@ fn the_index_that_was_asked_is_the_index_that_is_read() {
         r#"{{"index": {index}, "answer": "{}"}}"#,
         choice::LETTERS[correct]
     );
-    let reply = Reply::bare(Response::Generated(Generated {
-        text,
-        finish: Finish::Stop,
-        reasoning: None,
-    }));
+    let reply = Reply::bare(Response::Generated(Generated::whole(text)));
     let verdict = PERCEPTUAL_QA.judge(&settings, item, &[reply]);
     assert_eq!(verdict.outcome, Outcome::Scored(1.0));
     assert_eq!(verdict.measures["exact"], 1.0);

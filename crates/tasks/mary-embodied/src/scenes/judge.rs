@@ -2,12 +2,12 @@
 
 use mary_contract::{Item, Judgement, Reply};
 
-use crate::verdict::{Answer, Answered, by_scores, by_words, failed};
+use crate::verdict::{Answer, Answered, by_scores, by_words};
 
 pub(super) fn judge(item: &Item, answers: &[Reply]) -> Judgement {
     let asked = match Answered::read(item, answers) {
         Ok(asked) => asked,
-        Err(why) => return failed(&why),
+        Err(why) => return Judgement::fault(why),
     };
     let (options, correct) = (asked.options, asked.correct);
     let name = |place: usize| options.get(place).map_or("", String::as_str);
@@ -21,17 +21,13 @@ pub(super) fn judge(item: &Item, answers: &[Reply]) -> Judgement {
 
 /// The option that is named first in a text, as whole words.
 fn named_first(text: &str, options: &[String]) -> Option<usize> {
-    let plain: String = text
+    let plain = text
         .to_lowercase()
-        .chars()
-        .map(|c| if c.is_alphanumeric() { c } else { ' ' })
-        .collect();
+        .replace(|c: char| !c.is_alphanumeric(), " ");
     let words: Vec<&str> = plain.split_whitespace().collect();
     let padded = format!(" {} ", words.join(" "));
-    let places = options
-        .iter()
-        .enumerate()
-        .filter_map(|(i, option)| Some((padded.find(&format!(" {option} "))?, i)));
+    let options = options.iter().enumerate();
+    let places = options.filter_map(|(i, o)| Some((padded.find(&format!(" {o} "))?, i)));
     places.min().map(|(_, i)| i)
 }
 

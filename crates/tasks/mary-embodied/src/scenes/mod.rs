@@ -17,7 +17,7 @@ use mary_contract::{
 use mary_generators::small_world::scenes::{KINDS, Posed, Scene, exam};
 use mary_generators::{Packing, Picture};
 
-use crate::cards::card;
+use crate::cards::{FILE, card};
 use crate::choice::with_picture;
 
 /// Questions of a block, in which every answer is right equally often.
@@ -32,25 +32,13 @@ pub struct Scenes;
 
 pub static SCENES: Scenes = Scenes;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ShownPicture {
-    Own,
-    Blank,
-    Other,
-    None,
-}
-
-impl ShownPicture {
-    const ALL: [(&str, Self); 4] = [
-        ("own", Self::Own),
-        ("blank", Self::Blank),
-        ("other", Self::Other),
-        ("none", Self::None),
-    ];
-
-    fn name(self) -> &'static str {
-        let found = Self::ALL.iter().find(|(_, shown)| *shown == self);
-        found.map_or("", |(name, _)| name)
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum ShownPicture {
+        Own = "own",
+        Blank = "blank",
+        Other = "other",
+        None = "none",
     }
 }
 
@@ -69,7 +57,7 @@ impl Setup {
         settings.check(&CARD)?;
         let whole = BLOCK * KINDS.len();
         Ok(Self {
-            shown: settings.choose(&CARD, "picture", &ShownPicture::ALL)?,
+            shown: settings.choose(&CARD, "picture", &ShownPicture::ALL.map(|s| (s.name(), s)))?,
             written: settings.choose(&CARD, "mode", &[("score", false), ("generate", true)])?,
             size: settings.number(&CARD, "size", |n| (24..=1024).contains(&n))?,
             n: settings.number(&CARD, "n", |n: usize| n > 0 && n.is_multiple_of(whole))?,
@@ -119,16 +107,12 @@ impl Setup {
         };
         let answers = question.kind.answers();
         let ask = Ask::subject(match self.written {
-            true => Request::Generate(Generate {
+            true => Request::Generate(Generate::new(prompt, Sampling::greedy(LONGEST))),
+            false => Request::Score(Score::new(
                 prompt,
-                sampling: Sampling::greedy(LONGEST),
-            }),
-            false => Request::Score(Score {
-                prefix: prompt,
-                continuations: answers.map(|a| format!("{before}{a}")).to_vec(),
-                start: Start::Model,
-                details: Default::default(),
-            }),
+                answers.map(|a| format!("{before}{a}")).to_vec(),
+                Start::Model,
+            )),
         });
         let target = Target::Choice {
             question: question.text.clone(),
@@ -189,40 +173,11 @@ impl Task for Scenes {
         let Ok(setup) = Setup::read(settings) else {
             return BTreeMap::new();
         };
-        let mut said = BTreeMap::new();
-        let mut say = |name: &str, words: String| said.insert(name.to_owned(), words);
-        let shown = match setup.shown {
-            ShownPicture::Own => "the question's own",
-            ShownPicture::Blank => "blank paper",
-            ShownPicture::Other => {
-                "another question's, of the same words; one time in four its answer is the same"
-            }
-            ShownPicture::None => "none",
-        };
-        say("picture", shown.into());
-        say("dots", format!("{} x {}, PNG", setup.size, setup.size));
-        match setup.written {
-            false => {
-                let answer =
-                    "the most probable of the four answers, sum of token log-probabilities";
-                say("answer", answer.into());
-                let ties = "shared: 1/k when the right answer is among k best";
-                say("ties", ties.into());
-            }
-            true => {
-                let answer = format!("written at temperature 0, at most {LONGEST} tokens");
-                say("answer", answer);
-                let parser = "the one of the four answers that is named first";
-                say("parser", parser.into());
-                say("unparsed", "left out of the score".into());
-            }
-        }
-        let (seed, n) = (setup.seed, setup.n);
-        let layouts = "layouts that no lesson of `mary grow --eyes` shows";
-        say(
-            "source",
-            format!("generated, seed {seed}, {n} items; {layouts}"),
-        );
-        said
+        let computed = [
+            ("longest", LONGEST.to_string()),
+            ("n", setup.n.to_string()),
+            ("size", setup.size.to_string()),
+        ];
+        FILE.conventions(&CARD, settings, &computed)
     }
 }

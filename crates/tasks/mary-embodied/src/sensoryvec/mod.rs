@@ -21,7 +21,7 @@ use mary_contract::{
 };
 use serde_json::{Value, json};
 
-use crate::cards::card;
+use crate::cards::{FILE, card};
 use crate::{MaterialSource, Triple, own, upstream};
 use cosine::{Cosines, Nothing, ROLES};
 
@@ -176,10 +176,8 @@ impl Task for SensoryVec {
             MaterialSource::Fresh => own::triples(setup.language).to_vec(),
             MaterialSource::Published => upstream::triples(data)?,
         };
-        let items = triples
-            .into_iter()
-            .enumerate()
-            .map(move |(place, triple)| Ok(item(&setup, place, &triple)));
+        let triples = triples.into_iter().enumerate();
+        let items = triples.map(move |(place, triple)| Ok(item(&setup, place, &triple)));
         Ok(Box::new(items))
     }
 
@@ -234,31 +232,11 @@ impl Task for SensoryVec {
         let Ok(setup) = SensoryVecSettings::read(&CARD, settings) else {
             return BTreeMap::new();
         };
-        let pooling = match setup.pooling {
-            Pooling::Target => "mean over the target word's tokens, then over three sentences",
-            Pooling::Sentence => "mean over all tokens of the sentence, then over three sentences",
-        };
-        let layer = match setup.layer {
-            -1 => "the last, after the final norm".to_owned(),
-            other => other.to_string(),
-        };
-        [
-            ("pooling", pooling.to_owned()),
-            ("layer", layer),
-            (
-                "score",
-                "cos(word, synonym) > cos(word, antonym)".to_owned(),
-            ),
-            ("ties", "one half".to_owned()),
-            (
-                "vocabulary",
-                "triples with a word that has no vector are left out and counted".to_owned(),
-            ),
-            ("source", setup.source.convention().to_owned()),
+        let computed = [
             ("language", setup.language.code().to_owned()),
-        ]
-        .map(|(name, text)| (name.to_owned(), text))
-        .into()
+            ("layer", setup.layer.to_string()),
+        ];
+        FILE.conventions(&CARD, settings, &computed)
     }
 }
 

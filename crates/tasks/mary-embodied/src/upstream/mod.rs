@@ -21,10 +21,7 @@ fn file(data: &dyn DataSource, path: &str) -> Result<PathBuf, DataError> {
 }
 
 fn damaged(path: &Path, message: impl Into<String>) -> TaskError {
-    TaskError::Data(DataError::Damaged {
-        path: path.to_owned(),
-        message: message.into(),
-    })
+    TaskError::Data(DataError::damaged(path, message))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TaskError> {

@@ -86,9 +86,8 @@ impl Part {
             });
         }
         let (rest, code) = name.strip_prefix("output")?.rsplit_once('_')?;
-        let language = [Language::En, Language::Zh]
-            .into_iter()
-            .find(|l| l.code() == code)?;
+        let mut languages = [Language::En, Language::Zh].into_iter();
+        let language = languages.find(|l| l.code() == code)?;
         let order = rest.strip_prefix("400_").unwrap_or(rest).parse().ok()?;
         Some(Self {
             model: path.parent()?.file_name()?.to_str()?.to_owned(),
@@ -110,10 +109,12 @@ fn records(path: &Path, bytes: &[u8], part: &Part) -> Result<Vec<ReleasedAnswer>
             Some(Value::String(text)) => text.trim().parse().ok(),
             _ => None,
         };
-        let index = index.ok_or_else(|| TaskError::Record {
-            file: path.display().to_string(),
-            line: place + 1,
-            message: format!("record {}: expected an index, found none", place + 1),
+        let index = index.ok_or_else(|| {
+            TaskError::record(
+                path,
+                place + 1,
+                format!("record {}: expected an index, found none", place + 1),
+            )
         })?;
         Ok(ReleasedAnswer {
             order: part.order,
@@ -144,11 +145,8 @@ fn unpacked(path: &Path) -> Result<Files, TaskError> {
             continue;
         }
         let mut bytes = Vec::new();
-        entry
-            .by_ref()
-            .take(LARGEST)
-            .read_to_end(&mut bytes)
-            .map_err(broken)?;
+        let mut held = entry.by_ref().take(LARGEST);
+        held.read_to_end(&mut bytes).map_err(broken)?;
         files.push((inner, bytes));
     }
     files.sort();

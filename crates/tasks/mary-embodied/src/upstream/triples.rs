@@ -87,9 +87,8 @@ type Rows = Vec<Vec<String>>;
 fn table(path: &Path) -> Result<(Vec<String>, Rows), TaskError> {
     let bytes = read(path)?;
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .from_reader(text);
+    let mut form = csv::ReaderBuilder::new();
+    let mut reader = form.has_headers(false).from_reader(text);
     let mut rows = Rows::new();
     for row in reader.records() {
         let row = row.map_err(|e| damaged(path, format!("expected CSV, found: {e}")))?;

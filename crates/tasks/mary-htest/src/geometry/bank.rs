@@ -14,27 +14,19 @@ pub const UNLIKE: f64 = 0.80;
 /// A result this much like the symbol it was made from counts as that symbol unchanged.
 const UNCHANGED: f64 = 0.90;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Move {
-    /// 90 degrees clockwise.
-    Right,
-    /// 180 degrees.
-    Around,
-    /// 90 degrees counterclockwise.
-    Left,
-    Mirror,
-    Flip,
+mary_generators::named! {
+    /// In the words of a question.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Move {
+        Right = "rotated 90 degrees clockwise",
+        Around = "rotated 180 degrees",
+        Left = "rotated 90 degrees counterclockwise",
+        Mirror = "flipped along a vertical line through its middle",
+        Flip = "flipped along a horizontal line through its middle",
+    }
 }
 
 impl Move {
-    pub const ALL: [Self; 5] = [
-        Self::Right,
-        Self::Around,
-        Self::Left,
-        Self::Mirror,
-        Self::Flip,
-    ];
-
     fn flips(self) -> bool {
         matches!(self, Self::Mirror | Self::Flip)
     }
@@ -266,7 +258,8 @@ fn question(operation: Operation) -> Option<Question> {
     let sources = operation.sources();
     let stayed = glyphs()
         .iter()
-        .any(|g| sources.contains(&g.symbol) && form.likeness(&g.form) >= UNCHANGED);
+        .filter(|g| sources.contains(&g.symbol))
+        .any(|g| form.likeness(&g.form) >= UNCHANGED);
     if stayed && !may_stay || idle(&operation) {
         return None;
     }
@@ -301,13 +294,13 @@ pub fn bank() -> &'static [Question] {
     BANK.get_or_init(|| {
         let mut bank: Vec<Question> = operations().into_iter().filter_map(question).collect();
         // What has a clear answer may be turned once more.
-        let further: Vec<Question> = bank
+        let open = bank
             .iter()
             .map(|q| q.operation)
-            .filter(|o| o.second.is_none() && o.class() != Class::Moves)
-            .flat_map(|o| Move::ALL.map(|m| Operation::twice(o.symbol, o.first, Step::Move(m))))
-            .filter_map(question)
-            .collect();
+            .filter(|o| o.second.is_none() && o.class() != Class::Moves);
+        let turned =
+            |o: Operation| Move::ALL.map(|m| Operation::twice(o.symbol, o.first, Step::Move(m)));
+        let further: Vec<_> = open.flat_map(turned).filter_map(question).collect();
         bank.extend(further);
         bank
     })

@@ -73,11 +73,8 @@ fn shown(rng: &mut Stream, questions: Four, block: usize) -> Vec<GeometryItem> {
     shuffle(rng, &mut places);
     let mut items = Vec::with_capacity(OPTIONS);
     for (question, correct) in questions.into_iter().zip(places) {
-        let mut shown: Vec<char> = options
-            .iter()
-            .copied()
-            .filter(|o| *o != question.answer)
-            .collect();
+        let mut shown = options.clone();
+        shown.retain(|o| *o != question.answer);
         shuffle(rng, &mut shown);
         shown.insert(correct.min(shown.len()), question.answer);
         items.push(GeometryItem {
@@ -128,12 +125,8 @@ impl Balance {
                 *seen += 1.0;
                 *right += f64::from(u8::from(sources.contains(&question.answer)));
             }
-            let kind = question.operation.kind();
-            if let Some(count) = OperationKind::ALL
-                .iter()
-                .position(|k| *k == kind)
-                .and_then(|k| after.kinds.get_mut(k))
-            {
+            let kinds = OperationKind::ALL.iter().zip(&mut after.kinds);
+            for (_, count) in kinds.filter(|(k, _)| **k == question.operation.kind()) {
                 *count += 1.0;
             }
         }
@@ -180,11 +173,9 @@ impl Pool {
             let of = groups.entry((operation.class(), operation.sources()));
             of.or_default().push(question);
         }
-        let groups = groups
-            .into_iter()
-            .map(|((class, _), questions)| Group { class, questions });
+        let group = |((class, _), questions)| Group { class, questions };
         Self {
-            groups: groups.collect(),
+            groups: groups.into_iter().map(group).collect(),
             balance: Balance::default(),
         }
     }
@@ -208,13 +199,13 @@ impl Pool {
     fn best(&self, rng: &mut Stream, wanted: impl Fn(Class) -> bool) -> Option<Four> {
         let mut groups: Vec<&Group> = self.groups.iter().filter(|g| wanted(g.class)).collect();
         shuffle(rng, &mut groups);
-        groups
+        let fours = groups
             .into_iter()
             .filter_map(|group| group.four(rng))
-            .take(CANDIDATES)
-            .map(|four| (self.balance.with(&four).imbalance(), four))
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, four)| four)
+            .take(CANDIDATES);
+        let weighed = fours.map(|four| (self.balance.with(&four).imbalance(), four));
+        let best = weighed.min_by(|a, b| a.0.total_cmp(&b.0));
+        best.map(|(_, four)| four)
     }
 }
 
@@ -222,18 +213,15 @@ impl Group {
     /// Four whose answers clearly are none of the others'. Answers that are left most often come first,
     /// so that few are left alone in the end.
     fn four(&self, rng: &mut Stream) -> Option<Four> {
-        let mut order: Vec<(usize, usize, &'static Question)> = self
-            .questions
-            .iter()
-            .map(|q| {
-                let same = self.questions.iter().filter(|o| o.answer == q.answer);
-                // Of what is added or taken away in one step there is little.
-                let rare = q.operation.steps_in_words() == OTHER
-                    && q.operation.kind() != OperationKind::Composition;
-                let first = if rare { 0 } else { usize::MAX - same.count() };
-                (first, below(rng, 1 << 16), *q)
-            })
-            .collect();
+        let ordered = self.questions.iter().map(|q| {
+            let same = self.questions.iter().filter(|o| o.answer == q.answer);
+            // Of what is added or taken away in one step there is little.
+            let rare = q.operation.steps_in_words() == OTHER
+                && q.operation.kind() != OperationKind::Composition;
+            let first = if rare { 0 } else { usize::MAX - same.count() };
+            (first, below(rng, 1 << 16), *q)
+        });
+        let mut order: Vec<(usize, usize, &'static Question)> = ordered.collect();
         order.sort_by_key(|(first, draw, _)| (*first, *draw));
         let mut four: Four = Vec::with_capacity(OPTIONS);
         for (.., q) in order {

@@ -14,19 +14,14 @@ const CELL: usize = 72;
 
 pub fn drawn(id: &str, item: &GeometryItem) -> Picture {
     let operation = &item.question.operation;
-    let mut cells: Vec<(String, Option<Ink>)> = operation
-        .sources()
-        .into_iter()
-        .map(|s| ("given".to_owned(), picture(s).cloned()))
-        .collect();
-    cells.push(("becomes".into(), operation.result()));
+    let sources = operation.sources().into_iter();
+    let given = sources.map(|s| ("given", picture(s).cloned()));
+    let mut cells: Vec<(&str, Option<Ink>)> = given.collect();
+    cells.push(("becomes", operation.result()));
     for (place, &option) in item.options.iter().enumerate() {
-        let name = if place == item.correct {
-            "right"
-        } else {
-            "option"
-        };
-        cells.push((name.into(), picture(option).cloned()));
+        let right = place == item.correct;
+        let name = if right { "right" } else { "option" };
+        cells.push((name, picture(option).cloned()));
     }
     let width = cells.len() * CELL;
     let mut svg = format!(
@@ -43,11 +38,8 @@ pub fn drawn(id: &str, item: &GeometryItem) -> Picture {
             CELL + 10
         );
         if let Some(ink) = ink {
-            let _ = write!(
-                svg,
-                "<path fill=\"currentColor\" d=\"{}\"/>",
-                path(ink, left)
-            );
+            let path = path(ink, left);
+            let _ = write!(svg, "<path fill=\"currentColor\" d=\"{path}\"/>");
         }
     }
     svg.push_str("</svg>");
@@ -66,9 +58,8 @@ pub fn drawn(id: &str, item: &GeometryItem) -> Picture {
 /// The ink as runs of dots, centred in a cell; larger pictures are made smaller.
 fn path(ink: &Ink, left: usize) -> String {
     let room = CELL - 8;
-    let step = COARSE
-        .max(ink.width().div_ceil(room))
-        .max(ink.height().div_ceil(room));
+    let longer = ink.width().max(ink.height());
+    let step = COARSE.max(longer.div_ceil(room));
     let (columns, rows) = (ink.width().div_ceil(step), ink.height().div_ceil(step));
     let (x0, y0) = (left + (CELL - columns) / 2, (CELL - rows) / 2);
     let mut path = String::new();

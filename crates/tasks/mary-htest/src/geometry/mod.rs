@@ -17,16 +17,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, ErrorKind, ForPeople, Generated, InForce, Item, Items, Judgement, Needs,
-    Picture, Prompt, PromptForm, Reply, Request, Response, Score, Scored, Scoring, Start, Target,
-    Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
+    Ask, DataSource, FollowUp, ForPeople, Generated, InForce, Item, Items, Judgement, Needs,
+    Outcome, Picture, Prompt, PromptForm, Reply, Request, Response, Score, Scored, Scoring, Start,
+    Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
 };
-use mary_generators::best;
-use serde_json::json;
 
-use super::ab_task::{
-    card, failed, name_wording, read_by_judge, source_convention, truth, unread, withheld, written,
-};
+use super::ab_task::{FILE, card, name_wording, read_by_judge, written};
 use super::setup::{HtestSettings, ItemsSource, Mode, Wording};
 use super::{parse, prompt, upstream};
 
@@ -80,13 +76,10 @@ fn fresh_id(seed: u64, index: usize) -> String {
 
 /// Pictures of the first fresh items of a seed.
 pub fn pictures(seed: u64, n: usize, how_many: usize) -> Vec<Picture> {
-    fresh_items(seed, n)
-        .unwrap_or_default()
-        .iter()
-        .take(how_many)
-        .enumerate()
-        .map(|(index, item)| drawing::drawn(&fresh_id(seed, index), item))
-        .collect()
+    let items = fresh_items(seed, n).unwrap_or_default();
+    let first = items.iter().take(how_many).enumerate();
+    let drawn = first.map(|(index, item)| drawing::drawn(&fresh_id(seed, index), item));
+    drawn.collect()
 }
 
 fn direct(setup: &HtestSettings, asked: &SourcedQuestion) -> String {
@@ -107,23 +100,15 @@ fn wording_matters(setup: &HtestSettings) -> bool {
 
 fn ask(setup: &HtestSettings, asked: &SourcedQuestion) -> Ask {
     if setup.mode == Mode::Score {
+        let plain = || prompt::geometry_up_to_answer(&asked.question, &asked.options);
         let (prefix, before) = match setup.form {
-            PromptForm::Plain => (
-                prompt::geometry_up_to_answer(&asked.question, &asked.options),
-                " ",
-            ),
+            PromptForm::Plain => (plain(), " "),
             PromptForm::Chat => (direct(setup, asked), ""),
         };
-        return Ask::subject(Request::Score(Score {
-            prefix: Prompt::single(setup.form, prefix),
-            continuations: asked
-                .options
-                .iter()
-                .map(|o| format!("{before}{o}"))
-                .collect(),
-            start: Start::Model,
-            details: Default::default(),
-        }));
+        let prompt = Prompt::single(setup.form, prefix);
+        let options = asked.options.iter().map(|o| format!("{before}{o}"));
+        let score = Score::new(prompt, options.collect(), Start::Model);
+        return Ask::subject(Request::Score(score));
     }
     let text = match setup.mode {
         Mode::Cot => prompt::geometry_thinking(&asked.question, &asked.options),
@@ -134,11 +119,7 @@ fn ask(setup: &HtestSettings, asked: &SourcedQuestion) -> Ask {
 
 fn item(setup: &HtestSettings, asked: SourcedQuestion) -> Item {
     let ask = ask(setup, &asked);
-    let target = Target::Choice {
-        question: asked.question,
-        options: asked.options,
-        correct: asked.correct,
-    };
+    let target = Target::one_of(asked.question, asked.options, asked.correct);
     let mut item = Item::new(asked.id, target, vec![ask]);
     item.cluster = asked.cluster;
     match asked.kind {
@@ -153,42 +134,26 @@ impl Task for LetterGeometry {
     }
 
     fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
-        Some(
-            ForPeople::of(item)?
-                .told("Turn and flip the symbol in your mind, then choose what it looks like."),
-        )
+        let told = "Turn and flip the symbol in your mind, then choose what it looks like.";
+        Some(ForPeople::of(item)?.told(told))
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
         let mode = HtestSettings::read(&CARD, settings).map_or(Mode::Score, |s| s.mode);
-        Needs {
-            score: mode == Mode::Score,
-            generate: mode != Mode::Score,
-            judge: mode == Mode::Cot,
-            ..Needs::default()
-        }
+        Needs::answers(mode == Mode::Score).judged(mode == Mode::Cot)
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = HtestSettings::read(&CARD, settings)?;
-        let asked = asked(&setup, data)?;
-        Ok(Box::new(
-            asked.into_iter().map(move |a| Ok(item(&setup, a))),
-        ))
+        let asked = asked(&setup, data)?.into_iter();
+        Ok(Box::new(asked.map(move |a| Ok(item(&setup, a)))))
     }
 
-    fn follow_up(
-        &self,
-        settings: &TaskSettings,
-        item: &Item,
-        answers: &[Reply],
-    ) -> Result<Vec<Ask>, TaskError> {
+    fn follow_up(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> FollowUp {
         let setup = HtestSettings::read(&CARD, settings)?;
         // The released code has no chain of thought here: ours, with our judge's temperature.
-        let ours = HtestSettings {
-            wording: Wording::Own,
-            ..setup
-        };
+        let wording = Wording::Own;
+        let ours = HtestSettings { wording, ..setup };
         Ok(read_by_judge(
             &ours,
             item,
@@ -199,7 +164,7 @@ impl Task for LetterGeometry {
 
     fn judge(&self, _settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let Some((options, correct)) = item.target.choice() else {
-            return failed("a letter-geometry item has a choice as its target");
+            return Judgement::fault("a letter-geometry item has a choice as its target");
         };
         let answers: Vec<&Response> = answers.iter().map(|r| &r.answer).collect();
         match answers.as_slice() {
@@ -208,7 +173,7 @@ impl Task for LetterGeometry {
             [Response::Generated(thought), Response::Generated(reading)] => {
                 judge_thought(options, correct, thought, reading)
             }
-            other => failed(&format!(
+            other => Judgement::fault(format!(
                 "expected one answer, or a thought and its reading, found {} answers",
                 other.len()
             )),
@@ -235,75 +200,31 @@ impl Task for LetterGeometry {
         let Ok(setup) = HtestSettings::read(&CARD, settings) else {
             return BTreeMap::new();
         };
-        let mut conventions = BTreeMap::new();
-        let mut say = |name: &str, text: String| conventions.insert(name.to_owned(), text);
-        say("source", source_convention(&setup));
-        let template = if !wording_matters(&setup) || setup.wording == Wording::Own {
-            "our wording"
-        } else {
-            "the authors' released code (github.com/brucewlee/h-test, 4787987), byte for byte"
-        };
-        say("template", template.into());
-        say(
-            "pictures",
-            format!(
-                "DejaVu Sans; an option is right from likeness {ALIKE} on, wrong up to {UNLIKE}, never \
-                 offered between"
-            ),
-        );
-        let (temperature, most) = (setup.temperature, setup.max_tokens);
-        let answer = match setup.mode {
-            Mode::Score => {
-                "the most probable of the four symbols, sum of token log-probabilities; \
-                            `mean_logprob` per token beside it"
-                    .into()
-            }
-            Mode::Cot => {
-                "thinking out loud, read by the judge model as one of the symbols or None".into()
-            }
-            Mode::Generate => format!(
-                "generated, temperature {temperature}, at most {most} tokens; the symbol and nothing else, \
-                 `lenient` reads it out of a line"
-            ),
-        };
-        say("answer", answer);
-        match setup.mode {
-            Mode::Score => say("ties", "shared among the symbols that tie".into()),
-            _ => say(
-                "unparsed",
-                "left out of the score; wrong in `accuracy`".into(),
-            ),
-        };
-        conventions
+        let released = wording_matters(&setup) && setup.wording == Wording::Released;
+        let computed = [
+            ("alike", ALIKE.to_string()),
+            ("max_tokens", setup.max_tokens.to_string()),
+            ("temperature", setup.temperature.to_string()),
+            ("unlike", UNLIKE.to_string()),
+            ("wording", if released { "released" } else { "own" }.into()),
+        ];
+        FILE.conventions(&CARD, settings, &computed)
     }
 }
 
 fn judge_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {
-    if scored.continuations.len() != options.len() {
-        return failed("expected one score for each option");
-    }
-    let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
-    let means: Option<Vec<f64>> = scored.continuations.iter().map(|c| c.mean()).collect();
-    let Some((said, score)) = best(&sums, correct) else {
-        let message = "an option's log-probability is not a number";
-        return Judgement::failed(ErrorKind::NotFinite, message);
-    };
-    let mut judgement = Judgement::scored(score);
-    if let Some(symbol) = options.get(said) {
-        judgement = judgement.read_as(symbol.clone());
-    }
-    judgement.notes = json!({ "logprob": sums });
-    match means.and_then(|means| best(&means, correct)) {
-        Some((_, by_mean)) => judgement.measured("mean_logprob", by_mean),
-        None => judgement,
+    let judgement = Judgement::most_probable(options, correct, scored);
+    match (&judgement.outcome, scored.best_mean(correct)) {
+        (Outcome::Scored(_), Some((_, by_mean))) => judgement.measured("mean_logprob", by_mean),
+        _ => judgement,
     }
 }
 
 fn judge_words(options: &[String], correct: usize, answer: &Generated) -> Judgement {
-    let right = |said: usize| truth(said == correct);
+    let right = |said: usize| f64::from(said == correct);
     let exact = parse::exact_symbol(&answer.text, options);
     let lenient = parse::lenient_symbol(&answer.text, options).map(right);
-    let judgement = match (withheld(answer), exact) {
+    let judgement = match (answer.withheld(), exact) {
         (Some(reason), _) => Judgement::unscored(reason),
         (None, None) => Judgement::unscored(UnscoredReason::Unparsed),
         (None, Some(said)) => {
@@ -328,21 +249,21 @@ fn judge_thought(
     reading: &Generated,
 ) -> Judgement {
     let said = parse::lenient_symbol(&reading.text, options);
-    match said.filter(|_| withheld(thought).is_none()) {
+    match said.filter(|_| thought.withheld().is_none()) {
         Some(said) => {
-            let score = truth(said == correct);
+            let score = f64::from(said == correct);
             let read = options.get(said).cloned().unwrap_or_default();
             Judgement::scored(score)
                 .read_as(read)
                 .measured("accuracy", score)
         }
-        None => Judgement::unscored(unread(thought)).measured("accuracy", 0.0),
+        None => Judgement::unscored(thought.unread()).measured("accuracy", 0.0),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use mary_contract::{ContinuationScore, Finish, NoData, Outcome};
+    use mary_contract::{ContinuationScore, NoData, Outcome};
 
     use super::*;
 
@@ -397,13 +318,7 @@ mod tests {
         let Some((options, correct)) = item.target.choice() else {
             panic!("a choice")
         };
-        let words = |text: &str| {
-            Reply::bare(Response::Generated(Generated {
-                text: text.into(),
-                finish: Finish::Stop,
-                reasoning: None,
-            }))
-        };
+        let words = |text: &str| Reply::bare(Response::Generated(Generated::whole(text.into())));
         let thought = words("The bar turns over.");
         let asks = LETTER_GEOMETRY
             .follow_up(&settings, &item, std::slice::from_ref(&thought))

@@ -1,19 +1,7 @@
 //! The questions in words, ours.
 
-use super::bank::{Join, Move, Operation, Step};
+use super::bank::{Join, Operation, Step};
 use mary_generators::glyphs::ink::{Half, Place};
-
-impl Move {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Right => "rotated 90 degrees clockwise",
-            Self::Around => "rotated 180 degrees",
-            Self::Left => "rotated 90 degrees counterclockwise",
-            Self::Mirror => "flipped along a vertical line through its middle",
-            Self::Flip => "flipped along a horizontal line through its middle",
-        }
-    }
-}
 
 /// Where a stroke lies, in words: its way and its place.
 fn stroke(place: Place) -> (&'static str, &'static str) {
@@ -49,7 +37,7 @@ impl Step {
     /// As the only step, or the first.
     fn words(self) -> String {
         match self {
-            Self::Move(m) => format!("it is {}", m.words()),
+            Self::Move(m) => format!("it is {}", m.name()),
             Self::Join(_, join) => together(join).to_owned(),
             Self::AddStroke(place) => {
                 let (way, place) = stroke(place);
@@ -66,7 +54,7 @@ impl Step {
     /// As the step after a turn or flip.
     fn words_after_a_move(self) -> String {
         match self {
-            Self::Move(m) => m.words().to_owned(),
+            Self::Move(m) => m.name().to_owned(),
             Self::AddStroke(place) => {
                 let (way, place) = stroke(place);
                 format!("a {way} stroke is added to the result {place}")
@@ -86,18 +74,12 @@ impl Operation {
         let done = match (self.first, self.second) {
             (first, None) => first.words(),
             (Step::Move(m), Some(then)) => {
-                format!(
-                    "it is first {} and then {}",
-                    m.words(),
-                    then.words_after_a_move()
-                )
+                let then = then.words_after_a_move();
+                format!("it is first {} and then {then}", m.name())
             }
             (first, Some(Step::Move(m))) => {
-                format!(
-                    "first {} and then the result is {}",
-                    first.words(),
-                    m.words()
-                )
+                let first = first.words();
+                format!("first {first} and then the result is {}", m.name())
             }
             (first, Some(then)) => format!("first {} and then {}", first.words(), then.words()),
         };

@@ -1,23 +1,11 @@
 //! End punctuation: the mark stands at the end and not somewhere before.
 
-use std::sync::LazyLock;
-
-use crate::ab_task::{AbTask, card};
-use crate::dataset::{Rule, Twins, same_letters};
+use crate::dataset::{Twins, same_letters};
 use crate::draw::{capitalised, noun, word};
 use crate::words::WORDS;
 use mary_generators::{Stream, coin};
 
-pub static TASK: AbTask = AbTask {
-    card: LazyLock::new(|| card("htest/end-punctuation")),
-    rule: Rule {
-        name: "end-punctuation",
-        draw,
-        key,
-    },
-    upstream: Some("end_punctuation"),
-    rule_baselines: &["last_character", "character_ngrams"],
-};
+paper_task! { "end-punctuation" as "end_punctuation", key, ["last_character", "character_ngrams"] }
 
 const MARKS: &[&str] = &[".", "!", "?", "..."];
 

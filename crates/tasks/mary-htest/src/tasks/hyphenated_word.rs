@@ -1,29 +1,14 @@
 //! Hyphenated word: an expression is joined by hyphens.
 
-use std::sync::LazyLock;
-
-use crate::ab_task::{AbTask, card};
-use crate::dataset::{Rule, Twins, same_letters};
+use crate::dataset::{Twins, same_letters};
 use crate::draw::{noun, word};
 use crate::words::WORDS;
 use mary_generators::{Stream, coin};
 
-pub static TASK: AbTask = AbTask {
-    card: LazyLock::new(|| card("htest/hyphenated-word")),
-    rule: Rule {
-        name: "hyphenated-word",
-        draw,
-        key: same_letters,
-    },
-    upstream: Some("hyphenated_word"),
-    rule_baselines: &[
-        "words",
-        "punctuation",
-        "character_ngrams",
-        "letters",
-        "relations",
-    ],
-};
+paper_task! {
+    "hyphenated-word" as "hyphenated_word", same_letters,
+    ["words", "punctuation", "character_ngrams", "letters", "relations"]
+}
 
 const BETWEEN: &[&str] = &[
     "above", "after", "behind", "below", "beside", "near", "past", "toward", "under", "with",
@@ -51,8 +36,5 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
         let (one, two) = if first { (this, other) } else { (other, this) };
         format!("The {one} {subject} {verb} {between} the {two} {object}.")
     };
-    vec![Twins {
-        a: text(expression),
-        b: text(adjective),
-    }]
+    Twins::pair(text(expression), text(adjective))
 }

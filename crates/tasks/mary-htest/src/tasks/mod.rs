@@ -11,6 +11,19 @@ use super::direct::{DESCRIBE_LETTER, FOLD_LETTER};
 use super::geometry::LETTER_GEOMETRY;
 use super::rule_naming::NAME_THE_RULE;
 
+/// A task of the paper's whose file has the function `draw`: its name, ours and that of the released files, what two
+/// texts share that count as the same item, and the baselines that are its rule.
+macro_rules! paper_task {
+    ($name:literal as $upstream:literal, $key:expr, [$($baseline:literal),+]) => {
+        pub static TASK: crate::ab_task::AbTask = crate::ab_task::AbTask {
+            card: std::sync::LazyLock::new(|| crate::ab_task::card(concat!("htest/", $name))),
+            rule: crate::dataset::Rule { name: $name, draw, key: $key },
+            upstream: Some($upstream),
+            rule_baselines: &[$($baseline),+],
+        };
+    };
+}
+
 /// Declares the modules and both lists from one line a task. Rustfmt does not follow `mod` into a
 /// macro: format these files by name, `rustfmt --edition 2024 crates/tasks/mary-htest/src/tasks/*.rs`.
 macro_rules! tasks {

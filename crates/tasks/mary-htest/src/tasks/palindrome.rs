@@ -1,26 +1,12 @@
 //! Palindrome: a made-up word that reads the same from both sides.
 
-use std::sync::LazyLock;
-
-use crate::ab_task::{AbTask, card};
-use crate::dataset::{Rule, Twins, same_letters};
+use crate::dataset::{Twins, same_letters};
 use mary_generators::{Stream, below, coin};
 
-pub static TASK: AbTask = AbTask {
-    card: LazyLock::new(|| card("htest/palindrome")),
-    rule: Rule {
-        name: "palindrome",
-        draw,
-        key: same_letters,
-    },
-    upstream: Some("palindrome"),
-    rule_baselines: &[
-        "relations",
-        "first_character",
-        "last_character",
-        "character_ngrams",
-    ],
-};
+paper_task! {
+    "palindrome" as "palindrome", same_letters,
+    ["relations", "first_character", "last_character", "character_ngrams"]
+}
 
 const VOWELS: &[u8] = b"aeiou";
 const CONSONANTS: &[u8] = b"bdklmnprstvz";
@@ -40,11 +26,8 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     let half = length / 2 + 1;
     let mut left: Vec<u8> = Vec::with_capacity(half);
     for place in 0..half {
-        let pool = if (place % 2 == 0) == vowel_first {
-            VOWELS
-        } else {
-            CONSONANTS
-        };
+        let vowel = (place % 2 == 0) == vowel_first;
+        let pool = if vowel { VOWELS } else { CONSONANTS };
         left.extend(pool.get(below(rng, pool.len())));
     }
     let mut letters = left.clone();

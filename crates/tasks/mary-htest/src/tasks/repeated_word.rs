@@ -1,24 +1,15 @@
 //! Repeated word: one word stands twice in a row.
 
-use std::sync::LazyLock;
-
-use crate::ab_task::{AbTask, card};
-use crate::dataset::{Rule, Twins, same_letters};
+use crate::dataset::{Twins, same_letters};
 use crate::draw::{noun, word};
 use crate::words::WORDS;
 use mary_generators::{Stream, below, coin, shuffle};
 
-pub static TASK: AbTask = AbTask {
-    card: LazyLock::new(|| card("htest/repeated-word")),
-    rule: Rule {
-        name: "repeated-word",
-        draw,
-        key: same_letters,
-    },
-    upstream: Some("repeated_word"),
-    // A word that stands twice brings its letters twice, and fewer different runs of them.
-    rule_baselines: &["relations", "letters", "character_ngrams", "words"],
-};
+// A word that stands twice brings its letters twice, and fewer different runs of them.
+paper_task! {
+    "repeated-word" as "repeated_word", same_letters,
+    ["relations", "letters", "character_ngrams", "words"]
+}
 
 fn any_word(rng: &mut Stream) -> &'static str {
     match below(rng, 5) {
@@ -57,8 +48,5 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     } else {
         [other, twice]
     };
-    vec![Twins {
-        a: text([twice, twice]),
-        b: text(different),
-    }]
+    Twins::pair(text([twice, twice]), text(different))
 }

@@ -3,28 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use crate::ab_task::{AbTask, card};
-use crate::dataset::{Rule, Twins};
+use crate::dataset::Twins;
 use crate::draw::relation;
 use mary_generators::{Stream, below};
 
-pub static TASK: AbTask = AbTask {
-    card: LazyLock::new(|| card("htest/rhyme")),
-    rule: Rule {
-        name: "rhyme",
-        draw,
-        key: either_order,
-    },
-    upstream: Some("rhyme"),
-    // Which letters stand in the two words, whatever they share, says how they sound.
-    rule_baselines: &[
-        "letters",
-        "words",
-        "character_ngrams",
-        "first_character",
-        "last_character",
-    ],
-};
+// Which letters stand in the two words, whatever they share, says how they sound.
+paper_task! {
+    "rhyme" as "rhyme", either_order,
+    ["letters", "words", "character_ngrams", "first_character", "last_character"]
+}
 
 /// "moon tune" and "tune moon" are one item.
 fn either_order(text: &str) -> String {

@@ -1,29 +1,14 @@
 //! Spelled math: the operator is written in words, not as a symbol.
 
-use std::sync::LazyLock;
-
-use crate::ab_task::{AbTask, card};
-use crate::dataset::{Rule, Twins, same_letters};
+use crate::dataset::{Twins, same_letters};
 use crate::draw::word;
 use crate::words::WORDS;
 use mary_generators::{Stream, below};
 
-pub static TASK: AbTask = AbTask {
-    card: LazyLock::new(|| card("htest/spelled-math")),
-    rule: Rule {
-        name: "spelled-math",
-        draw,
-        key: same_letters,
-    },
-    upstream: Some("spelled_math"),
-    rule_baselines: &[
-        "words",
-        "punctuation",
-        "character_ngrams",
-        "letters",
-        "relations",
-    ],
-};
+paper_task! {
+    "spelled-math" as "spelled_math", same_letters,
+    ["words", "punctuation", "character_ngrams", "letters", "relations"]
+}
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
     let Some(&(spelled, symbol)) = WORDS.operators.get(below(rng, WORDS.operators.len())) else {
@@ -35,8 +20,5 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     let number = below(rng, 9 * 10_usize.pow(digits - 1)) + 10_usize.pow(digits - 1);
     let text = |operator: &str| format!("The {quantity} {operator} {number} {remark}.");
     // One symbol would be shorter than the word, and whatever made up for it would tell the twins apart.
-    vec![Twins {
-        a: text(spelled),
-        b: text(&symbol.repeat(spelled.len())),
-    }]
+    Twins::pair(text(spelled), text(&symbol.repeat(spelled.len())))
 }

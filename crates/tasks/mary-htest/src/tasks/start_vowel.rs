@@ -1,45 +1,18 @@
 //! Start vowel: the first word begins with a vowel.
 
-use std::sync::LazyLock;
-
-use crate::ab_task::{AbTask, card};
-use crate::dataset::{Rule, Twins, same_letters};
+use crate::dataset::{Twins, same_letters};
 use crate::draw::{capitalised, stand_in, vowels, word};
 use crate::words::WORDS;
 use mary_generators::Stream;
 
-pub static TASK: AbTask = AbTask {
-    card: LazyLock::new(|| card("htest/start-vowel")),
-    rule: Rule {
-        name: "start-vowel",
-        draw,
-        key: same_letters,
-    },
-    upstream: Some("start_vowel"),
-    rule_baselines: &["first_character", "word_memory", "character_ngrams"],
-};
+paper_task! {
+    "start-vowel" as "start_vowel", same_letters,
+    ["first_character", "word_memory", "character_ngrams"]
+}
 
 const BETWEEN: &[&str] = &[
-    "above the",
-    "after the",
-    "against the",
-    "around the",
-    "before the",
-    "behind the",
-    "below the",
-    "beneath the",
-    "beside the",
-    "beyond the",
-    "for the",
-    "from the",
-    "inside the",
-    "near the",
-    "on the",
-    "past the",
-    "through the",
-    "toward the",
-    "under the",
-    "with the",
+    "above", "after", "against", "around", "before", "behind", "below", "beneath", "beside",
+    "beyond", "for", "from", "inside", "near", "on", "past", "through", "toward", "under", "with",
 ];
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
@@ -47,20 +20,13 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     let verb = word(rng, &WORDS.verbs);
     let between = word(rng, BETWEEN);
     let adverb = word(rng, &WORDS.ly_adverbs);
-    let as_many: Vec<&'static str> = WORDS
-        .consonant_nouns
-        .iter()
-        .copied()
-        .filter(|c| vowels(c) == vowels(vowel))
-        .collect();
+    let nouns = WORDS.consonant_nouns.iter().copied();
+    let as_many: Vec<&str> = nouns.filter(|c| vowels(c) == vowels(vowel)).collect();
     let Some(consonant) = stand_in(rng, vowel, &as_many, &[verb, "the", adverb]) else {
         return vec![];
     };
     let (vowel, consonant) = (capitalised(vowel), capitalised(consonant));
     let sentence =
-        |first: &str, second: &str| format!("{first} {verb} {between} {second} {adverb}.");
-    vec![Twins {
-        a: sentence(&vowel, &consonant),
-        b: sentence(&consonant, &vowel),
-    }]
+        |first: &str, second: &str| format!("{first} {verb} {between} the {second} {adverb}.");
+    Twins::pair(sentence(&vowel, &consonant), sentence(&consonant, &vowel))
 }

@@ -1,23 +1,11 @@
 //! Uppercase: one letter somewhere in a lower-case sentence is a capital.
 
-use std::sync::LazyLock;
-
-use crate::ab_task::{AbTask, card};
-use crate::dataset::{Rule, Twins, same_letters};
+use crate::dataset::{Twins, same_letters};
 use crate::draw::{noun, word};
 use crate::words::WORDS;
 use mary_generators::{Stream, below};
 
-pub static TASK: AbTask = AbTask {
-    card: LazyLock::new(|| card("htest/uppercase")),
-    rule: Rule {
-        name: "uppercase",
-        draw,
-        key: same_letters,
-    },
-    upstream: Some("uppercase"),
-    rule_baselines: &["capitals", "character_ngrams"],
-};
+paper_task! { "uppercase" as "uppercase", same_letters, ["capitals", "character_ngrams"] }
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
     let b = format!(
@@ -27,24 +15,20 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
         word(rng, &WORDS.places),
         word(rng, &WORDS.ly_adverbs)
     );
-    let letters: Vec<usize> = b
+    let small = b
         .char_indices()
         .skip(1)
-        .filter(|(_, c)| c.is_ascii_lowercase())
-        .map(|(place, _)| place)
-        .collect();
+        .filter(|c| c.1.is_ascii_lowercase());
+    let letters: Vec<usize> = small.map(|(place, _)| place).collect();
     let Some(&chosen) = letters.get(below(rng, letters.len())) else {
         return vec![];
     };
-    let a = b
-        .char_indices()
-        .map(|(place, c)| {
-            if place == chosen {
-                c.to_ascii_uppercase()
-            } else {
-                c
-            }
-        })
-        .collect();
-    vec![Twins { a, b }]
+    let raised = |(place, c): (usize, char)| {
+        if place == chosen {
+            c.to_ascii_uppercase()
+        } else {
+            c
+        }
+    };
+    Twins::pair(b.char_indices().map(raised).collect(), b)
 }

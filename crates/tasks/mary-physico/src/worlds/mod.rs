@@ -163,20 +163,16 @@ pub struct Concept {
     pub aspects: Vec<Aspect>,
     /// Words and phrases that name it and mask it wherever a model writes about it; `gravit*` is every
     /// word that begins so.
-    #[serde(borrow)]
     pub names: Vec<&'static str>,
     /// Words and phrases that give it away without naming it, masked apart.
-    #[serde(borrow)]
     pub giveaways: Vec<&'static str>,
     /// Two or more, masked.
-    #[serde(borrow)]
     pub definitions: Vec<&'static str>,
     pub readings: Vec<Reading>,
     /// Concepts that must not stand beside it as options, with the reason: a picture of the one could
     /// honestly be called the other, or one of its parts could. Symmetric, hence written down with
     /// either of the two, and deliberately generous: an option set has dozens of safe concepts to draw
     /// from, and a wrong option that is half right measures nothing.
-    #[serde(borrow)]
     pub confusable: Vec<(&'static str, &'static str)>,
 }
 

@@ -28,7 +28,6 @@ pub struct Reading {
     pub concept: &'static str,
     pub(crate) id: &'static str,
     /// The aspects whose plain pairs it knows.
-    #[serde(borrow)]
     pub aspects: Vec<&'static str>,
     pub asks: &'static str,
     /// Whether the answer depends on where down is.

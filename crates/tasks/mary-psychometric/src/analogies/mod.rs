@@ -46,9 +46,6 @@ fn written(pair: &WordPair) -> String {
 }
 
 fn target(question: &Question) -> Target {
-    Target::Choice {
-        question: written(&question.stem),
-        options: question.choices.iter().map(written).collect(),
-        correct: question.correct,
-    }
+    let options = question.choices.iter().map(written).collect();
+    Target::one_of(written(&question.stem), options, question.correct)
 }

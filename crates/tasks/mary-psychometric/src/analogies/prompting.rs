@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, ForPeople, Generate, InForce, Item, ItemSource, Items, Judgement, Needs,
-    Prompt, Reply, Request, Response, Sampling, Scoring, Task, TaskCard, TaskError, TaskSettings,
+    Ask, DataSource, ForPeople, InForce, Item, ItemSource, Items, Judgement, Needs, Reply, Request,
+    Response, Sampling, Scoring, Task, TaskCard, TaskError, TaskSettings,
 };
 
 use super::{Question, WordPair, id, item_source, questions, target, written};
 use crate::cards::{card, conventions};
-use crate::choice::{self, failed};
+use crate::choice;
 use crate::settings::no_shots;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-prompting"));
@@ -59,18 +59,16 @@ impl Task for AnalogiesPrompting {
         let temperature = read(settings)?;
         let questions = questions(&CARD, settings)?;
         let form = settings.form;
-        Ok(Box::new(questions.into_iter().enumerate().map(
-            move |(index, question)| {
-                let ask = Ask::subject(Request::Generate(Generate {
-                    prompt: Prompt::single(form, prompt(&question)),
-                    sampling: Sampling {
-                        temperature,
-                        ..Sampling::greedy(12)
-                    },
-                }));
-                Ok(Item::new(id(index), target(&question), vec![ask]))
-            },
-        )))
+        let sampling = Sampling::greedy(12).at(temperature);
+        let item = move |(index, question): (usize, Question)| {
+            let ask = Request::words(form, prompt(&question), sampling.clone());
+            Ok(Item::new(
+                id(index),
+                target(&question),
+                vec![Ask::subject(ask)],
+            ))
+        };
+        Ok(Box::new(questions.into_iter().enumerate().map(item)))
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
@@ -82,7 +80,7 @@ impl Task for AnalogiesPrompting {
                 Some((options.get(said).cloned()?, said == correct))
             });
         }
-        failed("expected one answer in words")
+        Judgement::fault("expected one answer in words")
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {
@@ -106,11 +104,10 @@ impl Task for AnalogiesPrompting {
 fn read_choice(text: &str, options: &[String]) -> Option<usize> {
     let text = text.trim().to_lowercase();
     let words = |s: &str| -> String {
-        let parts = s.split(|c: char| !c.is_alphanumeric());
-        parts
-            .filter(|w| !w.is_empty())
-            .collect::<Vec<_>>()
-            .join(" ")
+        let parts = s
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|w| !w.is_empty());
+        parts.collect::<Vec<_>>().join(" ")
     };
     let said = words(&text);
     let named = |o: &String| said.contains(&words(&o.to_lowercase()));

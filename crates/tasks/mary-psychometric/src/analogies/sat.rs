@@ -50,21 +50,13 @@ pub fn parse(text: &str, file: &str) -> Result<Vec<Question>, TaskError> {
         }
     }
     if questions.is_empty() {
-        return Err(TaskError::Record {
-            file: file.to_owned(),
-            line: 1,
-            message: "no question found".into(),
-        });
+        return Err(TaskError::record(file, 1, "no question found"));
     }
     Ok(questions)
 }
 
 fn question(block: &[(usize, &str)], file: &str) -> Result<Question, TaskError> {
-    let wrong = |line: usize, message: String| TaskError::Record {
-        file: file.to_owned(),
-        line,
-        message,
-    };
+    let wrong = |line: usize, message: String| TaskError::record(file, line, message);
     let first = block.first().map_or(1, |(line, _)| *line);
     let expected = "expected a source, a stem, the choices and the letter of the right one";
     let short = || wrong(first, expected.into());

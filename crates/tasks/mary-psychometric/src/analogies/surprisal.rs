@@ -8,9 +8,9 @@ use mary_contract::{
     Response, Scoring, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 
-use super::{id, item_source, questions, target};
+use super::{Question, id, item_source, questions, target};
 use crate::cards::{card, conventions};
-use crate::choice::{self, By, failed};
+use crate::choice::{self, By};
 use crate::settings::no_shots;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-surprisal"));
@@ -39,18 +39,17 @@ impl Task for AnalogiesSurprisal {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
         let questions = questions(&CARD, settings)?;
-        Ok(Box::new(questions.into_iter().enumerate().map(
-            |(index, question)| {
-                let [a, b] = &question.stem;
-                let choices = question.choices.iter();
-                let ask = choice::score_answers(
-                    PromptForm::Plain,
-                    format!("{a} is to {b} as"),
-                    choices.map(|[c, d]| format!("{c} is to {d}")),
-                );
-                Ok(Item::new(id(index), target(&question), vec![ask]))
-            },
-        )))
+        let item = |(index, question): (usize, Question)| {
+            let [a, b] = &question.stem;
+            let choices = question
+                .choices
+                .iter()
+                .map(|[c, d]| format!("{c} is to {d}"));
+            let stem = format!("{a} is to {b} as");
+            let ask = choice::score_answers(PromptForm::Plain, stem, choices);
+            Ok(Item::new(id(index), target(&question), vec![ask]))
+        };
+        Ok(Box::new(questions.into_iter().enumerate().map(item)))
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
@@ -59,7 +58,7 @@ impl Task for AnalogiesSurprisal {
         {
             return choice::judge(options, correct, scored, By::Sum);
         }
-        failed("expected one score for each choice")
+        Judgement::fault("expected one score for each choice")
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {

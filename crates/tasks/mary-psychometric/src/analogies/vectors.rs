@@ -5,14 +5,12 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     DataSource, InForce, Item, ItemSource, Items, Judgement, Needs, Reply, Scoring, Task, TaskCard,
-    TaskError, TaskSettings, Ties, UnscoredReason,
+    TaskError, TaskSettings, Ties, UnscoredReason, best,
 };
-use mary_generators::best;
 
 use super::formulas::{FORMULAS, Formula, Quad};
-use super::{id, item_source, questions, target};
-use crate::cards::{card, conventions};
-use crate::choice::failed;
+use super::{Question, id, item_source, questions, target};
+use crate::cards::{card, stated};
 use crate::observed::{Layer, layers, look, mean, pooling};
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-vectors"));
@@ -36,26 +34,22 @@ impl Task for AnalogiesVectors {
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
         let (pooling, read_layers) = pooling(&CARD, settings)?;
         let questions = questions(&CARD, settings)?;
-        Ok(Box::new(questions.into_iter().enumerate().map(
-            move |(index, question)| {
-                let asks = question
-                    .stem
-                    .iter()
-                    .chain(question.choices.iter().flatten())
-                    .map(|word| look(word, pooling, read_layers.clone()))
-                    .collect();
-                Ok(Item::new(id(index), target(&question), asks))
-            },
-        )))
+        let item = move |(index, question): (usize, Question)| {
+            let choices = question.choices.iter().flatten();
+            let words = question.stem.iter().chain(choices);
+            let asks = words.map(|word| look(word, pooling, read_layers.clone()));
+            Ok(Item::new(id(index), target(&question), asks.collect()))
+        };
+        Ok(Box::new(questions.into_iter().enumerate().map(item)))
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let Some((options, correct)) = item.target.choice() else {
-            return failed("an analogy has choices as its target");
+            return Judgement::fault("an analogy has choices as its target");
         };
         match layers(answers) {
             Ok(layers) => judge_layers(options, correct, &layers),
-            Err(message) => failed(&message),
+            Err(message) => Judgement::fault(message),
         }
     }
 
@@ -68,10 +62,7 @@ impl Task for AnalogiesVectors {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(_) = pooling(&CARD, settings) else {
-            return BTreeMap::new();
-        };
-        conventions(&CARD, settings, &[])
+        stated(pooling(&CARD, settings), &CARD, settings)
     }
 }
 
@@ -82,7 +73,7 @@ fn judge_layers(options: &[String], correct: usize, layers: &[Layer]) -> Judgeme
         return not_applicable("none of the words has a vector");
     };
     if last.vectors.len() != 2 + 2 * options.len() {
-        return failed("expected a vector for each word of the stem and of every choice");
+        return Judgement::fault("expected a vector for each word of the stem and of every choice");
     }
     let Some((said, score)) = by(&FORMULAS[0], last, correct) else {
         return not_applicable("a word of the question has no vector");

@@ -84,11 +84,8 @@ pub(super) fn table(all: &[TaskResult<'_>]) -> Option<Table> {
         }
         cells
     });
-    DECLARED
-        .table("psychometric-table-5")
-        .with_rows(rows)
-        .with_published(Cell::printed_rows(paper))
-        .if_measured()
+    let table = DECLARED.table("psychometric-table-5").with_rows(rows);
+    table.beside(paper)
 }
 
 #[cfg(test)]

@@ -9,20 +9,16 @@ use crate::published::published;
 use crate::trajectories::stage;
 
 pub(super) fn figures(all: &[TaskResult<'_>], end: &[TaskResult<'_>]) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = [maximum_through_training(all), kinds_through_training(all)]
-        .into_iter()
-        .flatten()
-        .collect();
-    figures.extend(effects_by_layer(end));
-    figures.extend(kinds_by_layer(end));
+    let through_training = [maximum_through_training(all), kinds_through_training(all)];
     let rest = [
         cosine_by_distance(end),
         number_line(end),
         typicality_by_category(end),
         matrices_by_rule(end),
     ];
-    figures.extend(rest.into_iter().flatten());
-    figures
+    let by_layer = effects_by_layer(end).into_iter().chain(kinds_by_layer(end));
+    let first = through_training.into_iter().flatten().chain(by_layer);
+    first.chain(rest.into_iter().flatten()).collect()
 }
 
 fn numbers<'a>(all: &'a [TaskResult<'a>]) -> impl Iterator<Item = &'a TaskResult<'a>> {
@@ -75,11 +71,8 @@ fn through_training<'a>(
 fn variant_names<T>(of: &BTreeMap<(String, Conditions), T>) -> BTreeMap<Conditions, String> {
     let distinct: BTreeSet<&Conditions> = of.keys().map(|(_, conditions)| conditions).collect();
     let keyed: Vec<((), &Conditions)> = distinct.iter().map(|c| ((), *c)).collect();
-    distinct
-        .iter()
-        .map(|c| (*c).clone())
-        .zip(in_brackets(&keyed))
-        .collect()
+    let names = in_brackets(&keyed);
+    distinct.into_iter().cloned().zip(names).collect()
 }
 
 fn address(f: &TaskResult<'_>) -> String {
@@ -113,8 +106,7 @@ fn maximum_through_training(all: &[TaskResult<'_>]) -> Option<Figure> {
         let variant = names.get(conditions).map_or("", String::as_str);
         Series::measured(format!("{size}{variant}"), points.iter().map(point))
     });
-    let figure = DECLARED.figure("psychometric-figure-5");
-    figure.with_series(lines).if_measured()
+    DECLARED.series("psychometric-figure-5", lines)
 }
 
 /// Figure 6: numbers with numbers, numbers with words, words with words, mean over sizes.
@@ -135,10 +127,7 @@ fn kinds_through_training(all: &[TaskResult<'_>]) -> Option<Figure> {
             lines.push(Series::measured(format!("{name}{variant}"), points));
         }
     }
-    DECLARED
-        .figure("psychometric-figure-6")
-        .with_series(lines)
-        .if_measured()
+    DECLARED.series("psychometric-figure-6", lines)
 }
 
 const EFFECTS: [&str; 4] = ["distance", "ratio", "size", "mds_correlation"];
@@ -235,8 +224,7 @@ fn kinds_by_layer(end: &[TaskResult<'_>]) -> Vec<Figure> {
 
 fn cosine_by_distance(end: &[TaskResult<'_>]) -> Option<Figure> {
     let lines = lines_by_number(end, "cosine_at_distance_");
-    let figure = DECLARED.figure("psychometric-numbers-distance");
-    figure.with_series(lines).if_measured()
+    DECLARED.series("psychometric-numbers-distance", lines)
 }
 
 fn number_line(end: &[TaskResult<'_>]) -> Option<Figure> {
@@ -254,9 +242,8 @@ fn number_line(end: &[TaskResult<'_>]) -> Option<Figure> {
 fn typicality_by_category(end: &[TaskResult<'_>]) -> Option<Figure> {
     let mut bars = Vec::new();
     for f in end.iter().filter(|f| f.task().starts_with("typicality-")) {
-        let points: Vec<Point> = f
-            .measures("category:")
-            .into_iter()
+        let categories = f.measures("category:").into_iter();
+        let points: Vec<Point> = categories
             .filter(|(name, _)| !name.contains('.'))
             .map(|(name, e)| {
                 let samples = format!("{}|{}|category={name}", f.row.model, f.row.task);
@@ -276,10 +263,7 @@ fn typicality_by_category(end: &[TaskResult<'_>]) -> Option<Figure> {
     if bars.is_empty() {
         return None;
     }
-    let prompted = end
-        .iter()
-        .any(|f| f.task() == "typicality-prompting" && f.row.score.is_some());
-    if prompted {
+    if end.iter().any(TaskResult::is_ranking) {
         for model in ["GPT 4", "Gemini"] {
             let table_6 = published().table_6.iter();
             let categories = table_6.filter(|c| c.category != "Average");
@@ -310,8 +294,5 @@ fn matrices_by_rule(end: &[TaskResult<'_>]) -> Option<Figure> {
             bars.push(Series::measured(name, points));
         }
     }
-    DECLARED
-        .figure("psychometric-matrices-rules")
-        .with_series(bars)
-        .if_measured()
+    DECLARED.series("psychometric-matrices-rules", bars)
 }

@@ -31,14 +31,17 @@ struct TaskResult<'a> {
 
 impl<'a> TaskResult<'a> {
     fn task(&self) -> &'a str {
-        self.row
-            .task
-            .strip_prefix("psychometric/")
-            .unwrap_or(&self.row.task)
+        let task = &self.row.task;
+        task.strip_prefix("psychometric/").unwrap_or(task)
     }
 
     fn model(&self) -> &'a str {
         &self.row.model
+    }
+
+    /// Whether it is of typicality by prompting, with rankings that could be read.
+    fn is_ranking(&self) -> bool {
+        self.task() == "typicality-prompting" && self.row.score.is_some()
     }
 
     /// A measure, or the score itself under the name `score`.
@@ -51,11 +54,12 @@ impl<'a> TaskResult<'a> {
 
     /// Measures whose name begins so, with the rest of the name.
     fn measures(&self, beginning: &str) -> Vec<(&'a str, &'a Estimate)> {
-        self.row
+        let own = self
+            .row
             .measures
             .iter()
-            .filter_map(|m| Some((m.name.strip_prefix(beginning)?, &m.estimate)))
-            .collect()
+            .filter_map(|m| Some((m.name.strip_prefix(beginning)?, &m.estimate)));
+        own.collect()
     }
 
     fn conditions(&self) -> Conditions {
@@ -64,10 +68,8 @@ impl<'a> TaskResult<'a> {
 
     /// What the user set, or this default.
     fn set(&self, name: &str, default: &'a str) -> &'a str {
-        self.settings
-            .params
-            .get(name)
-            .map_or(default, String::as_str)
+        let set = self.settings.params.get(name);
+        set.map_or(default, String::as_str)
     }
 }
 
@@ -145,9 +147,8 @@ impl<'a> Column<'a> {
         }
         let most = questions.iter().map(|(_, n)| *n).max().unwrap_or(0);
         let chosen = questions.iter().find(|(_, n)| *n == most);
-        let (of, others): (Vec<_>, Vec<_>) = all
-            .into_iter()
-            .partition(|f| chosen.is_some_and(|(c, _)| *c == f.conditions()));
+        let is_chosen = |f: &TaskResult<'_>| chosen.is_some_and(|(c, _)| *c == f.conditions());
+        let (of, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_chosen);
         let left_out = others.iter().map(|f| {
             let differences = chosen.map(|(c, _)| f.conditions().differences(c));
             let said = differences.into_iter().flatten().map(|d| d.to_string());
@@ -168,11 +169,7 @@ impl<'a> Column<'a> {
 
 /// What the columns of a table left out, as the end of its caption.
 fn left_out_of(columns: &[&Column<'_>]) -> String {
-    let all: Vec<&str> = columns
-        .iter()
-        .flat_map(|c| &c.left_out)
-        .map(|l| &**l)
-        .collect();
+    let all: Vec<String> = columns.iter().flat_map(|c| c.left_out.clone()).collect();
     match all.join("; ") {
         none if none.is_empty() => none,
         some => format!(" Left out, because a column is of one question: {some}."),
@@ -202,10 +199,8 @@ fn figure(estimate: Option<&Estimate>) -> Cell {
 
 fn printed(row: &PublishedRow, names: &[&str]) -> Vec<String> {
     let value = |n: &&str| row.values.get(*n).map(|v| format!("{v:.3}"));
-    names
-        .iter()
-        .map(|n| value(n).unwrap_or_else(|| "–".to_owned()))
-        .collect()
+    let written = |n| value(n).unwrap_or_else(|| "–".to_owned());
+    names.iter().map(written).collect()
 }
 
 #[cfg(test)]

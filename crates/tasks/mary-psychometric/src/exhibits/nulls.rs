@@ -40,8 +40,5 @@ pub(super) fn table(all: &[TaskResult<'_>]) -> Option<Table> {
             ]);
         }
     }
-    DECLARED
-        .table("psychometric-table-4-nulls")
-        .with_rows(rows)
-        .if_measured()
+    DECLARED.rows("psychometric-table-4-nulls", rows)
 }

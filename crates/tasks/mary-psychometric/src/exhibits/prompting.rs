@@ -6,10 +6,7 @@ use super::{DECLARED, TaskResult, cell, figure};
 use crate::published::published;
 
 pub(super) fn table(all: &[TaskResult<'_>]) -> Option<Table> {
-    let of: Vec<_> = all
-        .iter()
-        .filter(|f| f.task() == "typicality-prompting" && f.row.score.is_some())
-        .collect();
+    let of: Vec<_> = all.iter().filter(|f| f.is_ranking()).collect();
     if of.is_empty() {
         return None;
     }

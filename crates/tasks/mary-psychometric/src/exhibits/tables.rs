@@ -90,8 +90,7 @@ fn overview(all: &[TaskResult<'_>]) -> Option<Table> {
         .table("psychometric-table-3")
         .saying("left_out", left_out_of(&columns))
         .with_rows(rows)
-        .with_published(Cell::printed_rows(paper))
-        .if_measured()
+        .beside(paper)
 }
 
 /// Table 4: numbers.
@@ -131,26 +130,19 @@ fn numbers(all: &[TaskResult<'_>]) -> Option<Table> {
         cells.extend(["–".to_owned(), "1-9".to_owned()]);
         cells
     });
-    DECLARED
-        .table("psychometric-table-4")
-        .with_rows(rows)
-        .with_published(Cell::printed_rows(paper))
-        .if_measured()
+    let table = DECLARED.table("psychometric-table-4").with_rows(rows);
+    table.beside(paper)
 }
 
 /// Table 6: typicality by prompting, by category.
 fn prompted_categories(all: &[TaskResult<'_>]) -> Option<Table> {
-    let of: Vec<_> = all
-        .iter()
-        .filter(|f| f.task() == "typicality-prompting" && f.row.score.is_some())
-        .collect();
+    let of: Vec<_> = all.iter().filter(|f| f.is_ranking()).collect();
     if of.is_empty() {
         return None;
     }
     let theirs = ["GPT 3.5", "GPT 4", "Gemini"];
-    let mut names: BTreeSet<&str> = of
-        .iter()
-        .flat_map(|f| f.measures("category:"))
+    let measures = of.iter().flat_map(|f| f.measures("category:"));
+    let mut names: BTreeSet<&str> = measures
         .map(|(name, _)| name)
         .filter(|name| !name.contains('.'))
         .collect();
@@ -243,8 +235,7 @@ fn typicality(all: &[TaskResult<'_>]) -> Option<Table> {
         .table("psychometric-table-7")
         .saying("left_out", left_out)
         .with_rows(rows)
-        .with_published(Cell::printed_rows(paper))
-        .if_measured()
+        .beside(paper)
 }
 
 fn categories(all: &[TaskResult<'_>]) -> Option<Table> {
@@ -279,7 +270,7 @@ fn categories(all: &[TaskResult<'_>]) -> Option<Table> {
 fn matrices(all: &[TaskResult<'_>]) -> Option<Table> {
     let of: Vec<&TaskResult<'_>> = all
         .iter()
-        .filter(|f| matches!(f.task(), "matrices" | "digit-matrices" | "letter-strings"))
+        .filter(|f| ["matrices", "digit-matrices", "letter-strings"].contains(&f.task()))
         .collect();
     let rows = of.iter().zip(told_apart(&of)).map(|(f, variant)| {
         let written = f.set("mode", "score") == "generate";
@@ -305,27 +296,20 @@ fn matrices(all: &[TaskResult<'_>]) -> Option<Table> {
             f.row.chance.map(|c| Cell::figure(format!("{c:.3}"))).into(),
         ]
     });
-    DECLARED
-        .table("psychometric-fluid-reasoning")
-        .with_rows(rows)
-        .if_measured()
+    DECLARED.rows("psychometric-fluid-reasoning", rows)
 }
 
 fn analogies(all: &[TaskResult<'_>]) -> Option<Table> {
-    let of = || {
-        all.iter()
-            .copied()
-            .filter(|f| f.task().starts_with("analogies-"))
-    };
+    let ours = |f: &TaskResult<'_>| f.task().starts_with("analogies-");
+    let of = || all.iter().copied().filter(ours);
     let [vectors, surprisal, prompting] = ["vectors", "surprisal", "prompting"].map(|how| {
         let fits = |f: &TaskResult<'_>| f.task().ends_with(how);
         Column::of_one_question(of().filter(fits))
     });
     let shown = models(of());
     let rows = shown.iter().map(|model| {
-        let value = |column: &Column<'_>, name: &str| {
-            cell(column.model(model).and_then(|f| f.measure(name)))
-        };
+        let value =
+            |column: &Column<'_>, name| cell(column.model(model).and_then(|f| f.measure(name)));
         vec![
             (*model).into(),
             value(&vectors, "cos_add"),

@@ -31,10 +31,7 @@ fn row(model: &str, task: &str, score: f64, measures: &[(&str, f64)]) -> Summary
         failed: BTreeMap::new(),
         measures: measures
             .iter()
-            .map(|(name, value)| Measure {
-                name: (*name).into(),
-                estimate: estimate(*value),
-            })
+            .map(|(name, value)| Measure::new(*name, estimate(*value)))
             .collect(),
         breakdowns: vec![Breakdown {
             tag: "size".into(),

@@ -47,10 +47,11 @@ fn results(runs: &[RunSummary]) -> Vec<Result<'_>> {
             row.score.as_ref()?;
             let newest = stage(&row.model, None)
                 .is_none_or(|s| last.get(&(s.size, conditions.clone())) == Some(&s.step));
-            newest.then(|| Result {
+            let source = (*source).to_owned();
+            newest.then_some(Result {
                 row,
                 conditions,
-                source: (*source).to_owned(),
+                source,
             })
         })
         .collect();
@@ -74,9 +75,8 @@ fn measured(estimate: Option<&Estimate>) -> Cell {
 }
 
 fn printed(value: Option<f64>) -> Cell {
-    value.map_or_else(Cell::default, |v| {
-        Cell::printed(format!("{:.1}", 100.0 * v))
-    })
+    let printed = |v: f64| Cell::printed(format!("{:.1}", 100.0 * v));
+    value.map_or_else(Cell::default, printed)
 }
 
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
@@ -152,13 +152,13 @@ fn gap(results: &[Result<'_>]) -> Option<Table> {
     for (known, variant) in named.filter(|(r, _)| r.row.task == BLIMP) {
         // Asked in the same manner: what only one of the two tasks has (the set, the number of pairs,
         // the seed) cannot be alike.
-        let fresh = results.iter().find(|r| {
-            r.row.task == FRESH
-                && r.row.model == known.row.model
-                && known
-                    .conditions
-                    .alike_where_shared(&r.conditions, &["seed"])
-        });
+        let alike = |r: &&Result<'_>| {
+            known
+                .conditions
+                .alike_where_shared(&r.conditions, &["seed"])
+        };
+        let mut fresh = results.iter().filter(|r| r.row.task == FRESH);
+        let fresh = fresh.find(|r| r.row.model == known.row.model && alike(r));
         let Some(fresh) = fresh else { continue };
         let mut push = |name: &str, a: Option<&Estimate>, b: Option<&Estimate>| {
             if let (Some(a), Some(b)) = (a, b) {
@@ -177,10 +177,7 @@ fn gap(results: &[Result<'_>]) -> Option<Table> {
             push(p.name(), a, b);
         }
     }
-    DECLARED
-        .table("psychometric-grammar-gap")
-        .with_rows(rows)
-        .if_measured()
+    DECLARED.rows("psychometric-grammar-gap", rows)
 }
 
 fn bars(results: &[Result<'_>]) -> Figure {
@@ -193,14 +190,9 @@ fn bars(results: &[Result<'_>]) -> Figure {
         Series::measured(format!("{} ({source})", row.model), points)
     });
     let [people, ..] = ANSWERERS;
-    let points = Phenomenon::ALL
-        .iter()
-        .filter_map(|p| Some(Point::new(p.name(), 100.0 * by_phenomenon(people, *p)?)));
-    DECLARED
-        .figure("psychometric-grammar-bars")
-        .with_series(series)
-        .with_series([Series::published(
-            "people, BLiMP (Warstadt et al. 2020)",
-            points,
-        )])
+    let point = |p: &Phenomenon| Some(Point::new(p.name(), 100.0 * by_phenomenon(people, *p)?));
+    let points = Phenomenon::ALL.iter().filter_map(point);
+    let people = Series::published("people, BLiMP (Warstadt et al. 2020)", points);
+    let figure = DECLARED.figure("psychometric-grammar-bars");
+    figure.with_series(series).with_series([people])
 }

@@ -24,76 +24,59 @@ pub(crate) const TASKS: [&str; 3] = [
     "psychometric/grammar-small",
 ];
 
-/// One of the twelve phenomena of Warstadt et al. 2020.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Phenomenon {
-    AnaphorAgreement,
-    /// Verbs take the arguments they take.
-    ArgumentStructure,
-    /// A reflexive is bound where it stands.
-    Binding,
-    /// Who the silent subject of an infinitive is.
-    ControlRaising,
-    DeterminerNoun,
-    /// What may be left out.
-    Ellipsis,
-    /// A moved phrase belongs to a gap.
-    FillerGap,
-    /// Forms that must be known by heart.
-    IrregularForms,
-    /// Places a phrase cannot move out of.
-    IslandEffects,
-    /// Where `ever` may stand.
-    NpiLicensing,
-    /// Where quantifiers may stand.
-    Quantifiers,
-    SubjectVerb,
+mary_generators::named! {
+    /// One of the twelve phenomena of Warstadt et al. 2020.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Phenomenon {
+        AnaphorAgreement = "anaphor agreement",
+        /// Verbs take the arguments they take.
+        ArgumentStructure = "argument structure",
+        /// A reflexive is bound where it stands.
+        Binding = "binding",
+        /// Who the silent subject of an infinitive is.
+        ControlRaising = "control/raising",
+        DeterminerNoun = "determiner-noun agreement",
+        /// What may be left out.
+        Ellipsis = "ellipsis",
+        /// A moved phrase belongs to a gap.
+        FillerGap = "filler-gap",
+        /// Forms that must be known by heart.
+        IrregularForms = "irregular forms",
+        /// Places a phrase cannot move out of.
+        IslandEffects = "island effects",
+        /// Where `ever` may stand.
+        NpiLicensing = "NPI licensing",
+        /// Where quantifiers may stand.
+        Quantifiers = "quantifiers",
+        SubjectVerb = "subject-verb agreement",
+    }
 }
 
 impl Phenomenon {
-    pub const ALL: [Self; 12] = [
-        Self::AnaphorAgreement,
-        Self::ArgumentStructure,
-        Self::Binding,
-        Self::ControlRaising,
-        Self::DeterminerNoun,
-        Self::Ellipsis,
-        Self::FillerGap,
-        Self::IrregularForms,
-        Self::IslandEffects,
-        Self::NpiLicensing,
-        Self::Quantifiers,
-        Self::SubjectVerb,
-    ];
-
-    /// Its name in tags and tables, the short one, and the field a pair of ours belongs to. Upstream files binding and control/raising under both syntax and semantics; so do we.
-    fn words(self) -> [&'static str; 3] {
+    /// Its short name, and the field a pair of ours belongs to. Upstream files binding and control/raising under both syntax and semantics; so do we.
+    fn words(self) -> [&'static str; 2] {
         match self {
-            Self::AnaphorAgreement => ["anaphor agreement", "ana. agr", "morphology"],
-            Self::ArgumentStructure => ["argument structure", "arg. str", "syntax"],
-            Self::Binding => ["binding", "binding", "syntax_semantics"],
-            Self::ControlRaising => ["control/raising", "ctrl. rais.", "syntax_semantics"],
-            Self::DeterminerNoun => ["determiner-noun agreement", "d-n agr", "morphology"],
-            Self::Ellipsis => ["ellipsis", "ellipsis", "syntax"],
-            Self::FillerGap => ["filler-gap", "filler gap", "syntax"],
-            Self::IrregularForms => ["irregular forms", "irregular", "morphology"],
-            Self::IslandEffects => ["island effects", "island", "syntax"],
-            Self::NpiLicensing => ["NPI licensing", "npi", "semantics"],
-            Self::Quantifiers => ["quantifiers", "quantifiers", "semantics"],
-            Self::SubjectVerb => ["subject-verb agreement", "s-v agr", "morphology"],
+            Self::AnaphorAgreement => ["ana. agr", "morphology"],
+            Self::ArgumentStructure => ["arg. str", "syntax"],
+            Self::Binding => ["binding", "syntax_semantics"],
+            Self::ControlRaising => ["ctrl. rais.", "syntax_semantics"],
+            Self::DeterminerNoun => ["d-n agr", "morphology"],
+            Self::Ellipsis => ["ellipsis", "syntax"],
+            Self::FillerGap => ["filler gap", "syntax"],
+            Self::IrregularForms => ["irregular", "morphology"],
+            Self::IslandEffects => ["island", "syntax"],
+            Self::NpiLicensing => ["npi", "semantics"],
+            Self::Quantifiers => ["quantifiers", "semantics"],
+            Self::SubjectVerb => ["s-v agr", "morphology"],
         }
     }
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn short(self) -> &'static str {
         self.words()[0]
     }
 
-    pub(crate) fn short(self) -> &'static str {
-        self.words()[1]
-    }
-
     pub(crate) fn field(self) -> &'static str {
-        self.words()[2]
+        self.words()[1]
     }
 
     /// Upstream's `linguistics_term`, of which there are thirteen: two files of the twelve say `s-selection` and

@@ -13,7 +13,7 @@ use mary_contract::{
 use serde_json::json;
 
 use super::Phenomenon;
-use crate::choice::{failed, not_finite};
+use crate::choice::not_finite;
 
 /// The tag that says which paradigm a pair is of: paradigms are what was sampled.
 pub const FAMILY: &str = "set";
@@ -41,10 +41,7 @@ impl Manner {
         let start = settings.param(card, "start");
         let starts = match start {
             "compare" => Start::COMPARED.to_vec(),
-            one => vec![
-                one.parse::<Start>()
-                    .map_err(|e| TaskError::Setting(format!("{}: start: {e}", card.id)))?,
-            ],
+            one => vec![crate::settings::start(card, one)?],
         };
         Ok(Self {
             convention: Convention::read(card, settings)?,
@@ -104,12 +101,11 @@ pub struct Pair {
 pub fn item(manner: &Manner, pair: Pair) -> Item {
     let sentences = [&pair.good, &pair.bad].map(|s| manner.convention.sentence(s));
     let ask = |start: &Start| {
-        Ask::subject(Request::Score(Score {
-            prefix: Prompt::plain(""),
-            continuations: sentences.to_vec(),
-            start: start.clone(),
-            details: Default::default(),
-        }))
+        Ask::subject(Request::Score(Score::new(
+            Prompt::plain(""),
+            sentences.to_vec(),
+            start.clone(),
+        )))
     };
     let asks = manner.starts.iter().map(ask).collect();
     let target = Target::Pair {
@@ -140,7 +136,7 @@ pub fn judge(manner: &Manner, answers: &[Reply]) -> Judgement {
     let expected = manner.starts.len();
     let (Some((first, others)), true) = (answers.split_first(), answers.len() == expected) else {
         let found = answers.len();
-        return failed(&format!(
+        return Judgement::fault(format!(
             "expected {expected} answers with scores, found {found}"
         ));
     };
@@ -161,13 +157,13 @@ pub fn judge(manner: &Manner, answers: &[Reply]) -> Judgement {
 
 fn judge_one(convention: Convention, answer: &Reply) -> Judgement {
     let Response::Scored(scored) = &answer.answer else {
-        return failed("expected an answer with scores");
+        return Judgement::fault("expected an answer with scores");
     };
     let [good, bad] = scored.continuations.as_slice() else {
-        return failed("expected the scores of two sentences");
+        return Judgement::fault("expected the scores of two sentences");
     };
     let (Some(good_mean), Some(bad_mean)) = (good.mean(), bad.mean()) else {
-        return failed("a sentence has no scored token");
+        return Judgement::fault("a sentence has no scored token");
     };
     let sums = [good, bad].map(ContinuationScore::sum);
     if !sums.iter().all(|s| s.is_finite()) {

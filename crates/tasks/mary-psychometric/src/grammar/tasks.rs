@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, ForPeople, InForce, Item, Items, Judgement, Needs, Reference, Reply, Scoring, Task,
-    TaskCard, TaskError, TaskSettings,
+    DataSource, ForPeople, InForce, Item, Items, Judgement, Needs, Reference, Reply, Scoring,
+    SettingDefault, Task, TaskCard, TaskError, TaskSettings,
 };
 
 use super::pair::{self, Convention, Manner, Pair};
@@ -50,11 +50,10 @@ pub static GRAMMAR_SMALL: Grammar = Grammar {
 impl Grammar {
     fn source(&self, settings: &TaskSettings) -> Result<PairSource, TaskError> {
         match self.source {
-            PairSource::Wide => settings.choose(
-                self.card,
-                "lexicon",
-                &[("wide", PairSource::Wide), ("small", PairSource::Small)],
-            ),
+            PairSource::Wide => {
+                let words = [("wide", PairSource::Wide), ("small", PairSource::Small)];
+                settings.choose(self.card, "lexicon", &words)
+            }
             fixed => Ok(fixed),
         }
     }
@@ -100,10 +99,8 @@ impl Task for Grammar {
 
     /// People's agreement is a mean over all sets; beside one set it says nothing.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
-        self.card
-            .human
-            .clone()
-            .filter(|_| self.set(settings).is_none())
+        let human = self.card.human.clone();
+        human.filter(|_| self.set(settings).is_none())
     }
 
     fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
@@ -118,11 +115,7 @@ impl Task for Grammar {
         Some(pair::FAMILY)
     }
 
-    fn default_for(
-        &self,
-        settings: &TaskSettings,
-        _builtin: bool,
-    ) -> Option<(&'static str, &'static str)> {
+    fn default_for(&self, settings: &TaskSettings, _builtin: bool) -> SettingDefault {
         pair::default_start(self.card, settings)
     }
 

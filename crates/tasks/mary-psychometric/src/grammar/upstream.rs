@@ -39,19 +39,24 @@ fn field(written: &str) -> Option<&'static str> {
 /// All pairs, set by set in the order of their names; with `only`, those of one set.
 pub fn pairs(data: &dyn DataSource, only: Option<&str>) -> Result<Vec<Pair>, TaskError> {
     let path = data.folder(DATASET)?.join(ARCHIVE);
-    let damaged = |message: String| DataError::Damaged {
-        path: path.clone(),
-        message: format!("{message}\nhint: `mary data verify blimp` says what is wrong"),
+    let damaged = |what: String| {
+        DataError::damaged(
+            path.clone(),
+            format!("{what}\nhint: `mary data verify blimp` says what is wrong"),
+        )
     };
     let file =
         mary_platform::open_plain(&path).map_err(|e| damaged(format!("cannot be opened: {e}")))?;
-    let mut archive =
-        ZipArchive::new(file).map_err(|e| damaged(format!("is no zip archive: {e}")))?;
+    let archive = ZipArchive::new(file);
+    let mut archive = archive.map_err(|e| damaged(format!("is no zip archive: {e}")))?;
+    let wanted = |name: &std::borrow::Cow<'_, str>| {
+        let set = name.ends_with(".jsonl") && !name.contains("__MACOSX");
+        set && only.is_none_or(|set| stem(name) == set)
+    };
     let mut names: Vec<String> = archive
         .file_names()
         .filter_map(Result::ok)
-        .filter(|name| name.ends_with(".jsonl") && !name.contains("__MACOSX"))
-        .filter(|name| only.is_none_or(|set| stem(name) == set))
+        .filter(wanted)
         .map(|name| name.into_owned())
         .collect();
     names.sort_unstable();
@@ -66,11 +71,11 @@ pub fn pairs(data: &dyn DataSource, only: Option<&str>) -> Result<Vec<Pair>, Tas
     }
     let mut pairs = Vec::with_capacity(names.len() * 1_000);
     for name in &names {
-        let member = archive
-            .by_name(name)
-            .map_err(|e| damaged(format!("{name} cannot be unpacked: {e}")))?;
+        let unpacked =
+            |e: &dyn std::fmt::Display| damaged(format!("{name} cannot be unpacked: {e}"));
+        let member = archive.by_name(name).map_err(|e| unpacked(&e))?;
         for (index, line) in BufReader::new(member).lines().enumerate() {
-            let line = line.map_err(|e| damaged(format!("{name} cannot be unpacked: {e}")))?;
+            let line = line.map_err(|e| unpacked(&e))?;
             if !line.trim().is_empty() {
                 pairs.push(pair(name, index + 1, &line)?);
             }
@@ -80,27 +85,17 @@ pub fn pairs(data: &dyn DataSource, only: Option<&str>) -> Result<Vec<Pair>, Tas
 }
 
 fn stem(name: &str) -> &str {
-    Path::new(name)
-        .file_stem()
-        .and_then(|s| s.to_str())
-        .unwrap_or_default()
+    let stem = Path::new(name).file_stem();
+    stem.and_then(|s| s.to_str()).unwrap_or_default()
 }
 
 fn pair(file: &str, line: usize, text: &str) -> Result<Pair, TaskError> {
-    let wrong = |message: String| TaskError::Record {
-        file: format!("{ARCHIVE}/{file}"),
-        line,
-        message,
-    };
+    let wrong = |message: String| TaskError::record(format!("{ARCHIVE}/{file}"), line, message);
     let record: Record = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
-    let phenomenon = Phenomenon::upstream(&record.linguistics_term).ok_or_else(|| {
-        wrong(format!(
-            "unknown linguistics_term `{}`",
-            record.linguistics_term
-        ))
-    })?;
-    let field =
-        field(&record.field).ok_or_else(|| wrong(format!("unknown field `{}`", record.field)))?;
+    let unknown = |what: &str, found: &str| wrong(format!("unknown {what} `{found}`"));
+    let term = &record.linguistics_term;
+    let phenomenon = Phenomenon::upstream(term).ok_or_else(|| unknown("linguistics_term", term))?;
+    let field = field(&record.field).ok_or_else(|| unknown("field", &record.field))?;
     Ok(Pair {
         id: format!("{}-{}", record.uid, record.pair_id),
         set: record.uid,

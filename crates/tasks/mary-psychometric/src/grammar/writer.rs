@@ -80,12 +80,9 @@ pub fn small_pairs(seed: u64, n: usize) -> Result<Vec<FreshPair>, TaskError> {
     let held_out = HeldOut::new(seed, n.div_ceil(2).max(1));
     let mut pairs: Vec<FreshPair> = Vec::new();
     for pair in held_out.pairs {
-        let phenomenon = Phenomenon::of_small_world(pair.phenomenon).ok_or_else(|| {
-            TaskError::Generator(format!(
-                "the small world's `{}` is unknown",
-                pair.phenomenon
-            ))
-        })?;
+        let unknown = || format!("the small world's `{}` is unknown", pair.phenomenon);
+        let phenomenon = Phenomenon::of_small_world(pair.phenomenon)
+            .ok_or_else(|| TaskError::Generator(unknown()))?;
         pairs.push(FreshPair {
             phenomenon,
             paradigm: pair.paradigm,

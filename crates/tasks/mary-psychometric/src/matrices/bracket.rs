@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, Finish, ForPeople, Generate, Generated, Item, Items, Judgement, Needs, Prompt,
-    PromptForm, Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard, TaskError,
-    TaskSettings, Ties, UnscoredReason,
+    Ask, DataSource, Finish, ForPeople, Generated, Item, Items, Judgement, Needs, PromptForm,
+    Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
+    Ties, UnscoredReason,
 };
 
 use super::digit_problem::{DigitProblem, fresh_digits, upstream_digits};
 use super::letter_problem::{LetterProblem, fresh_letters};
 use super::scoring;
 use crate::cards::{card, conventions};
-use crate::choice::{self, By, failed};
+use crate::choice::{self, By};
 use crate::settings::no_shots;
 
 #[derive(Debug)]
@@ -74,13 +74,11 @@ impl Bracketed {
         let card: &TaskCard = self.card;
         settings.check(card)?;
         no_shots(card, settings)?;
+        use ProblemSource::{Digits, Letters, PublishedDigits};
         let source = if card.id == LETTERS.id {
-            ProblemSource::Letters(settings.number(card, "generalisations", |n| n <= 3)?)
+            Letters(settings.number(card, "generalisations", |n| n <= 3)?)
         } else {
-            let words = [
-                ("fresh", ProblemSource::Digits),
-                ("published", ProblemSource::PublishedDigits),
-            ];
+            let words = [("fresh", Digits), ("published", PublishedDigits)];
             settings.choose(card, "source", &words)?
         };
         let modes = [("score", Mode::Score), ("generate", Mode::Generate)];
@@ -104,13 +102,10 @@ impl BracketSettings {
     fn ask(self, prefix: &str, candidates: &[String]) -> Ask {
         match self.mode {
             Mode::Score => choice::score_answers(self.form, prefix, candidates),
-            Mode::Generate => Ask::subject(Request::Generate(Generate {
-                prompt: Prompt::single(self.form, format!("{prefix} [")),
-                sampling: Sampling {
-                    stop: vec!["]".into()],
-                    ..Sampling::greedy(64)
-                },
-            })),
+            Mode::Generate => {
+                let sampling = Sampling::greedy(64).until("]");
+                Ask::subject(Request::words(self.form, format!("{prefix} ["), sampling))
+            }
         }
     }
 
@@ -121,11 +116,7 @@ impl BracketSettings {
         let rows = problem.context.chunks(3).map(|row| cells(row).join(" "));
         let question = rows.collect::<Vec<_>>().join("\n");
         let ask = self.ask(&question, &options);
-        let target = Target::Choice {
-            question,
-            options,
-            correct: problem.correct,
-        };
+        let target = Target::one_of(question, options, problem.correct);
         let order = if problem.unordered { "set" } else { "sequence" };
         Item::new(problem.id, target, vec![ask])
             .in_stratum(problem.kind.clone())
@@ -139,11 +130,7 @@ impl BracketSettings {
         let question = format!("{before} {after}\n{}", bracketed(&problem.target));
         let options: Vec<String> = problem.candidates.iter().map(|c| bracketed(c)).collect();
         let ask = self.ask(&format!("{OPENING}{question}"), &options);
-        let target = Target::Choice {
-            question,
-            options,
-            correct: problem.correct,
-        };
+        let target = Target::one_of(question, options, problem.correct);
         let names: Vec<&str> = problem.generalisations.iter().map(|g| g.name()).collect();
         let generalised = match names.as_slice() {
             [] => "none".to_owned(),
@@ -167,11 +154,7 @@ impl Task for Bracketed {
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
         let mode = self.read(settings).map_or(Mode::Score, |s| s.mode);
-        Needs {
-            score: mode == Mode::Score,
-            generate: mode == Mode::Generate,
-            ..Needs::default()
-        }
+        Needs::answers(mode == Mode::Score)
     }
 
     fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
@@ -188,21 +171,20 @@ impl Task for Bracketed {
                 return Ok(Box::new(problems.map(move |p| Ok(setup.letters(&p)))));
             }
         };
-        Ok(Box::new(
-            digits.into_iter().map(move |p| Ok(setup.digits(p))),
-        ))
+        let digits = digits.into_iter();
+        Ok(Box::new(digits.map(move |p| Ok(setup.digits(p)))))
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let setup = match self.read(settings) {
             Ok(setup) => setup,
-            Err(error) => return failed(&error.to_string()),
+            Err(error) => return Judgement::fault(error.to_string()),
         };
         let Some((options, correct)) = item.target.choice() else {
-            return failed("an item has candidates as its target");
+            return Judgement::fault("an item has candidates as its target");
         };
         let [reply] = answers else {
-            return failed("expected one answer");
+            return Judgement::fault("expected one answer");
         };
         match &reply.answer {
             Response::Scored(scored) => choice::judge(options, correct, scored, setup.by),
@@ -210,7 +192,9 @@ impl Task for Bracketed {
                 let right = options.get(correct).map_or("", String::as_str);
                 judge_words(setup, item, right, words)
             }
-            Response::Observed(_) => failed("expected scores or words, found hidden states"),
+            Response::Observed(_) => {
+                Judgement::fault("expected scores or words, found hidden states")
+            }
         }
     }
 
@@ -234,10 +218,8 @@ impl Task for Bracketed {
 
 /// What stands between the brackets of a written answer; nothing where no word was written.
 fn written(answer: &Generated) -> Result<Vec<String>, UnscoredReason> {
-    match answer.finish {
-        Finish::Refusal => return Err(UnscoredReason::Refused),
-        Finish::ContentFilter => return Err(UnscoredReason::Filtered),
-        _ => {}
+    if let Some(reason) = answer.withheld() {
+        return Err(reason);
     }
     let text = answer.text.trim_start();
     // A chat model repeats the line or opens the bracket itself: the last bracket is the answer.
@@ -271,7 +253,7 @@ fn judge_words(setup: BracketSettings, item: &Item, right: &str, answer: &Genera
         said.sort();
         expected.sort_unstable();
     }
-    let score = if said == expected { 1.0 } else { 0.0 };
+    let score = f64::from(said == expected);
     Judgement::scored(score)
         .read_as(shown)
         .measured("accuracy", score)

@@ -117,12 +117,8 @@ fn by_rules(rng: &mut Stream, rules: &[usize]) -> Option<Drawn> {
         };
         let mut values = vec![*digit];
         values.extend(others(rng, *digit, more));
-        let longer = |c: &Cell| {
-            values
-                .iter()
-                .map(|v| [c.as_slice(), &[*v]].concat())
-                .collect()
-        };
+        let with = |c: &Cell, v: &u8| [c.as_slice(), &[*v]].concat();
+        let longer = |c: &Cell| values.iter().map(|v| with(c, v)).collect();
         candidates = candidates.iter().flat_map::<Vec<Cell>, _>(longer).collect();
     }
     Some(((0..8).map(cell).collect(), candidates))
@@ -208,8 +204,8 @@ pub fn fresh_digits(seed: u64, n: usize) -> Result<Vec<DigitProblem>, TaskError>
         let kind = index % KINDS.len();
         let found = (0..TRIES).find_map(|_| {
             let (context, candidates) = draw(&mut rng, kind)?;
-            seen.insert(context.clone())
-                .then_some((context, candidates))
+            let new = seen.insert(context.clone());
+            new.then_some((context, candidates))
         });
         let Some((context, mut candidates)) = found else {
             return Err(TaskError::Generator(format!(
@@ -240,10 +236,7 @@ struct UpstreamKind {
 
 pub fn upstream_digits(data: &dyn DataSource) -> Result<Vec<DigitProblem>, TaskError> {
     let path = data.folder(DATASET)?.join(PROBLEMS);
-    let damaged = |message: String| DataError::Damaged {
-        path: path.clone(),
-        message,
-    };
+    let damaged = |message: String| DataError::damaged(path.clone(), message);
     let file = mary_platform::open_plain(&path).map_err(|e| damaged(e.to_string()))?;
     let mut text = String::new();
     GzDecoder::new(file)

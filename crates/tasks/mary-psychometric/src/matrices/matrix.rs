@@ -141,13 +141,10 @@ pub fn context_blind(matrix: &Matrix) -> f64 {
 pub(super) fn most_alike<V: PartialEq>(candidates: &[impl AsRef<[V]>], correct: usize) -> f64 {
     let shared = |own: &[V]| -> f64 {
         let alike = |other: &[V]| own.iter().zip(other).filter(|(a, b)| a == b).count();
-        candidates
-            .iter()
-            .map(|other| alike(other.as_ref()) as f64)
-            .sum()
+        candidates.iter().map(|c| alike(c.as_ref()) as f64).sum()
     };
     let values: Vec<f64> = candidates.iter().map(|c| shared(c.as_ref())).collect();
-    mary_generators::best(&values, correct).map_or(0.0, |(_, score)| score)
+    mary_contract::best(&values, correct).map_or(0.0, |(_, score)| score)
 }
 
 /// RightPlaces of right candidates among `N`: each comes once before any comes again.

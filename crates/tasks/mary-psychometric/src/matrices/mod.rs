@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, ForPeople, Item, ItemSource, Items, Judgement, Needs, Prompt, PromptForm,
-    Reply, Response, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+    Reply, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 
 pub use bracket::{Bracketed, DIGIT_MATRICES, LETTER_STRINGS};
@@ -26,7 +26,7 @@ pub use rules::Rule;
 pub use upstream::{IRAVEN, RAVEN, problems};
 
 use crate::cards::{card, conventions};
-use crate::choice::{self, By, failed};
+use crate::choice::{self, By};
 use crate::settings::no_shots;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/matrices"));
@@ -55,15 +55,17 @@ impl MatrixSettings {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
         scoring(&CARD, settings)?;
+        use Layout::{Choices, Lines, LmRaven};
+        use MatrixSource::{Fresh, Released};
         let layouts = [
-            ("paper", Layout::Lines),
-            ("lm-raven", Layout::LmRaven),
-            ("choices", Layout::Choices),
+            ("paper", Lines),
+            ("lm-raven", LmRaven),
+            ("choices", Choices),
         ];
         let sources = [
-            ("fresh", MatrixSource::Fresh),
-            ("iraven", MatrixSource::Released(IRAVEN)),
-            ("raven", MatrixSource::Released(RAVEN)),
+            ("fresh", Fresh),
+            ("iraven", Released(IRAVEN)),
+            ("raven", Released(RAVEN)),
         ];
         let layout = settings.choose(&CARD, "layout", &layouts)?;
         let said = settings.param(&CARD, "instruction");
@@ -96,11 +98,8 @@ fn item(setup: &MatrixSettings, matrix: &Matrix, instruction: usize) -> Item {
     });
     let prompt = Prompt::single(setup.form, prefix);
     let ask = Ask::subject(choice::score(prompt, continuations.collect()));
-    let target = Target::Choice {
-        question: prompt::question(matrix),
-        options: candidates.map(prompt::panel).collect(),
-        correct: matrix.correct,
-    };
+    let options = candidates.map(prompt::panel).collect();
+    let target = Target::one_of(prompt::question(matrix), options, matrix.correct);
     let several = setup.instructions.len() > 1;
     let id = if several {
         format!("{}/instruction-{}", matrix.id, instruction + 1)
@@ -159,10 +158,8 @@ impl Task for Matrices {
             MatrixSource::Released(file) => problems(data, file)?,
         };
         Ok(Box::new(matrices.into_iter().flat_map(move |matrix| {
-            let items = setup
-                .instructions
-                .iter()
-                .map(|&k| Ok(item(&setup, &matrix, k)));
+            let instructions = setup.instructions.iter();
+            let items = instructions.map(|&k| Ok(item(&setup, &matrix, k)));
             items.collect::<Vec<_>>()
         })))
     }
@@ -170,23 +167,17 @@ impl Task for Matrices {
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let by = match scoring(&CARD, settings) {
             Ok(by) => by,
-            Err(error) => return failed(&error.to_string()),
+            Err(error) => return Judgement::fault(error.to_string()),
         };
         let Some((options, correct)) = item.target.choice() else {
-            return failed("a matrix has eight candidates as its target");
+            return Judgement::fault("a matrix has eight candidates as its target");
         };
-        match answers {
-            [
-                Reply {
-                    answer: Response::Scored(scored),
-                    ..
-                },
-            ] => {
-                let judgement = choice::judge(options, correct, scored, by);
-                judgement.measured("context_blind", blind(options, correct))
-            }
-            _ => failed("expected the scores of eight candidates"),
-        }
+        let only = answers.first().filter(|_| answers.len() == 1);
+        let Some(scored) = only.and_then(|reply| reply.answer.as_scored()) else {
+            return Judgement::fault("expected the scores of eight candidates");
+        };
+        let judgement = choice::judge(options, correct, scored, by);
+        judgement.measured("context_blind", blind(options, correct))
     }
 
     fn scoring(&self, _: &TaskSettings) -> Scoring {
@@ -204,9 +195,10 @@ impl Task for Matrices {
 }
 
 fn blind(options: &[String], correct: usize) -> f64 {
-    let parts = options
+    let parts: Vec<Vec<&str>> = options
         .iter()
-        .map(|o| o.trim_matches(['(', ')']).split(','));
-    let parts: Vec<Vec<&str>> = parts.map(Iterator::collect).collect();
+        .map(|o| o.trim_matches(['(', ')']).split(','))
+        .map(Iterator::collect)
+        .collect();
     matrix::most_alike(&parts, correct)
 }

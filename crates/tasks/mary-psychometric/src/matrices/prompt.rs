@@ -40,10 +40,9 @@ pub fn panel(panel: &Panel) -> String {
 }
 
 fn tenths(value: i32) -> String {
-    if value % 10 == 0 {
-        (value / 10).to_string()
-    } else {
-        format!("{}.{}", value / 10, value % 10)
+    match (value / 10, value % 10) {
+        (whole, 0) => whole.to_string(),
+        (whole, tenths) => format!("{whole}.{tenths}"),
     }
 }
 
@@ -67,9 +66,7 @@ pub fn prefix(matrix: &Matrix, layout: Layout, instruction: usize) -> String {
     let said = INSTRUCTIONS.get(instruction).copied().unwrap_or_default();
     match layout {
         Layout::Lines => format!("{said}\n{}", question(matrix)),
-        Layout::LmRaven => {
-            format!("{LM_RAVEN_OPENING}{},", rows(matrix, "row ").join("; "))
-        }
+        Layout::LmRaven => LM_RAVEN_OPENING.to_owned() + &rows(matrix, "row ").join("; ") + ",",
         Layout::Choices => {
             let choices = row(&matrix.candidates);
             format!("{said}\n{} ?\nChoices: {choices}", question(matrix))

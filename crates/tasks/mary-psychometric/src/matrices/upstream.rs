@@ -32,10 +32,8 @@ struct Symbol {
 
 impl Symbol {
     fn panel(&self) -> Result<Panel, String> {
-        let level = |text: &str| {
-            text.parse::<i32>()
-                .map_err(|_| format!("expected a level, found `{text}`"))
-        };
+        let wrong = |text: &str| format!("expected a level, found `{text}`");
+        let level = |text: &str| text.parse::<i32>().map_err(|_| wrong(text));
         let (kind, size) = (level(&self.r#type)?, level(&self.size)?);
         Ok([kind, size, level(&self.color)?])
     }
@@ -47,14 +45,10 @@ pub fn problems(data: &dyn DataSource, file: &str) -> Result<Vec<Matrix>, TaskEr
     let path = data.folder(DATASET)?.join(file);
     let text = tables::text(&path, "RAVEN's matrices in symbolic form")?;
     let records: BTreeMap<String, Record> =
-        serde_json::from_str(&text).map_err(|e| DataError::Damaged {
-            path: path.clone(),
-            message: e.to_string(),
-        })?;
-    let numbered = records.into_iter().enumerate();
-    numbered
-        .map(|(index, (id, record))| problem(&path, index, &id, &record))
-        .collect()
+        serde_json::from_str(&text).map_err(|e| DataError::damaged(path.clone(), e.to_string()))?;
+    let numbered = records.iter().enumerate();
+    let problems = numbered.map(|(index, (id, record))| problem(&path, index, id, record));
+    problems.collect()
 }
 
 fn problem(path: &Path, index: usize, id: &str, record: &Record) -> Result<Matrix, TaskError> {
@@ -62,12 +56,10 @@ fn problem(path: &Path, index: usize, id: &str, record: &Record) -> Result<Matri
         |message: String| tables::record(path, index + 1, format!("problem {id}: {message}"));
     let panels = record.rpm.iter().map(|panel| match panel.as_slice() {
         [one] => one.panel().map_err(wrong),
-        other => {
-            let found = other.len();
-            Err(wrong(format!(
-                "expected one shape in a panel, found {found}"
-            )))
-        }
+        other => Err(wrong(format!(
+            "expected one shape in a panel, found {}",
+            other.len()
+        ))),
     });
     let panels: Vec<Panel> = panels.collect::<Result<_, _>>()?;
     let (context, candidates) = match panels.split_at_checked(8) {

@@ -24,7 +24,6 @@ pub use words::{Format, Range, WORDS};
 use effects::Cosines;
 
 use crate::cards::{card, conventions};
-use crate::choice::failed;
 use crate::observed::{Layer, POOLINGS, layers, look, mean};
 use crate::settings::no_shots;
 
@@ -113,18 +112,18 @@ impl Task for Numbers {
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let setup = match NumberSettings::read(settings) {
             Ok(setup) => setup,
-            Err(error) => return failed(&error.to_string()),
+            Err(error) => return Judgement::fault(error.to_string()),
         };
         let Target::Data(data) = &item.target else {
-            return failed("an item of numbers lists the numbers it shows");
+            return Judgement::fault("an item of numbers lists the numbers it shows");
         };
         let shown: ShownNumbers = match serde_json::from_value(data.clone()) {
             Ok(shown) => shown,
-            Err(error) => return failed(&format!("an item of numbers: {error}")),
+            Err(error) => return Judgement::fault(format!("an item of numbers: {error}")),
         };
         match layers(answers) {
             Ok(layers) => judge_layers(&shown, &layers, setup),
-            Err(message) => failed(&message),
+            Err(message) => Judgement::fault(message),
         }
     }
 

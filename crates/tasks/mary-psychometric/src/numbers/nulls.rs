@@ -65,10 +65,8 @@ fn values(
     };
     let fits: Fits = layer.cosines.relabelled(order, pairs).map_err(|_| FAILED)?;
     let logarithms: Vec<f64> = numbers.iter().map(|n| (*n as f64).ln()).collect();
-    let places = order
-        .iter()
-        .filter_map(|i| layer.positions.get(*i).copied());
-    let places: Vec<f64> = places.collect();
+    let place = |i: &usize| layer.positions.get(*i).copied();
+    let places: Vec<f64> = order.iter().filter_map(place).collect();
     let on_line = pearson_r(&places, &logarithms)?.abs();
     let with_sign = |r: f64, direction: f64| if direction < 0.0 { -r } else { r };
     Ok([
@@ -104,15 +102,9 @@ pub(super) fn by_labels(
     let nulls = names.zip(found.chunks(8)).map(|(layer, nulls)| {
         let (plain, signed) = nulls.split_at(4.min(nulls.len()));
         // The level is that of R², the p-value that of R² with its sign.
-        let both = |(plain, signed): (&Null, &Null)| Null {
-            p: signed.p,
-            ..*plain
-        };
-        let both = plain.iter().zip(signed).map(both);
-        LayerNulls {
-            layer,
-            effects: EFFECTS.into_iter().zip(both).collect(),
-        }
+        let both = plain.iter().zip(signed).map(|(r, s)| Null { p: s.p, ..*r });
+        let effects = EFFECTS.into_iter().zip(both).collect();
+        LayerNulls { layer, effects }
     });
     Ok(nulls.collect())
 }
@@ -160,10 +152,8 @@ fn drawn(numbers: &[u64], dimensions: usize, range: Range, pairs: Pairs) -> Leve
             sum.1 += 1;
         }
     }
-    let means = sums.into_iter();
-    means
-        .map(|(name, (sum, n))| (name, sum / n.max(1) as f64))
-        .collect()
+    let mean = |(name, (sum, n)): (_, (f64, usize))| (name, sum / n.max(1) as f64);
+    sums.into_iter().map(mean).collect()
 }
 
 pub(super) fn note(nulls: &[LayerNulls]) -> Value {
@@ -201,9 +191,7 @@ pub(super) fn p_measures(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measu
         }
     }
     let method = "largest permutation p of the formats";
-    let measures = largest.into_iter().map(|(name, (p, n))| Measure {
-        name,
-        estimate: Estimate::new(p, (p, p), n, method),
-    });
-    measures.collect()
+    let estimate = |p, n| Estimate::new(p, (p, p), n, method);
+    let measure = |(name, (p, n))| Measure::new(name, estimate(p, n));
+    largest.into_iter().map(measure).collect()
 }

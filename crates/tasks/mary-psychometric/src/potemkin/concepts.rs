@@ -24,24 +24,20 @@ const PAIRS: [Pair; 12] = [
     prime_number,
     square_number,
     triangular_number,
-    |rng| {
-        progression(rng, (1, 40), (2, 9), |from, step, i| {
-            from + u64::from(i) * step
-        })
-    },
-    |rng| progression(rng, (1, 9), (2, 4), |from, factor, i| from * factor.pow(i)),
+    |rng| progression(rng, (1, 40), (2, 9), |from, by, i| from + u64::from(i) * by),
+    |rng| progression(rng, (1, 9), (2, 4), |from, by, i| from * by.pow(i)),
     leap_year,
 ];
 
 pub(super) fn concepts() -> Vec<Concept> {
     let lines = include_str!("concepts.txt").lines();
     let named = lines.filter_map(|line| line.split_once(": "));
-    let concepts = named.zip(PAIRS).map(|((name, definition), pair)| Concept {
+    let concept = |((name, definition), pair)| Concept {
         name,
         definition,
         pair,
-    });
-    concepts.collect()
+    };
+    named.zip(PAIRS).map(concept).collect()
 }
 
 fn letters(rng: &mut Stream, n: usize) -> Vec<char> {
@@ -116,10 +112,10 @@ fn abecedarian(rng: &mut Stream) -> Option<(String, String)> {
 }
 
 fn tautogram(rng: &mut Stream) -> Option<(String, String)> {
-    let members: Vec<&str> = mary_generators::small_world::categories()
-        .flat_map(|c| c.members.iter().copied())
-        .filter(|m| m.bytes().all(|b| b.is_ascii_lowercase()))
-        .collect();
+    let categories = mary_generators::small_world::categories();
+    let members = categories.flat_map(|c| c.members.iter().copied());
+    let plain = members.filter(|m| m.bytes().all(|b| b.is_ascii_lowercase()));
+    let members: Vec<&str> = plain.collect();
     let first = members.get(below(rng, members.len()))?.chars().next()?;
     let (mut same, mut others): (Vec<&str>, Vec<&str>) =
         members.into_iter().partition(|m| m.starts_with(first));

@@ -25,8 +25,8 @@ use serde_json::json;
 
 use concepts::concepts;
 
-use crate::cards::{card, conventions};
-use crate::choice::{best_mean, failed, not_finite, score_answers};
+use crate::cards::{card, stated};
+use crate::choice::{not_finite, score_answers};
 use crate::settings::no_shots;
 use crate::tables;
 
@@ -108,11 +108,8 @@ enum ConceptSource {
 fn read(settings: &TaskSettings) -> Result<(ConceptSource, usize), TaskError> {
     settings.check(&CARD)?;
     no_shots(&CARD, settings)?;
-    let sources = [
-        ("fresh", ConceptSource::Fresh),
-        ("file", ConceptSource::File),
-        ("published", ConceptSource::Published),
-    ];
+    use ConceptSource::{File, Fresh, Published};
+    let sources = [("fresh", Fresh), ("file", File), ("published", Published)];
     let source = settings.choose(&CARD, "source", &sources)?;
     if settings.param(&CARD, "file").is_empty() {
         let hint = match source {
@@ -134,12 +131,7 @@ fn read(settings: &TaskSettings) -> Result<(ConceptSource, usize), TaskError> {
 }
 
 fn item(index: usize, form: PromptForm, problem: &Problem) -> Item {
-    let Problem {
-        concept,
-        definitions,
-        instance,
-        other,
-    } = problem;
+    let (concept, instance, other) = (&problem.concept, &problem.instance, &problem.other);
     // The instance stands first in every second question.
     let (options, correct) = match index % 2 {
         0 => ([instance, other], 0),
@@ -148,14 +140,14 @@ fn item(index: usize, form: PromptForm, problem: &Problem) -> Item {
     let [one, two] = options;
     let question = format!("One of these is {concept}: {one} / {two}. Which is {concept}?");
     let asks = vec![
-        score_answers(form, format!("By definition, {concept} is"), definitions),
+        score_answers(
+            form,
+            format!("By definition, {concept} is"),
+            &problem.definitions,
+        ),
         score_answers(form, format!("{question} Answer:"), options),
     ];
-    let target = Target::Choice {
-        question,
-        options: options.map(Clone::clone).to_vec(),
-        correct,
-    };
+    let target = Target::one_of(question, options.map(Clone::clone).to_vec(), correct);
     Item::new(format!("{concept} {index:04}"), target, asks)
         .in_stratum(concept.clone())
         .tagged("concept", concept.clone())
@@ -183,9 +175,8 @@ impl Task for DefineUse {
             ConceptSource::File => from_file(file)?,
             ConceptSource::Published => {
                 let examples = released::from_path(file)?.into_iter().enumerate();
-                return Ok(Box::new(
-                    examples.map(move |(i, e)| Ok(released::item(i, form, &e))),
-                ));
+                let items = examples.map(move |(i, e)| Ok(released::item(i, form, &e)));
+                return Ok(Box::new(items));
             }
         };
         let items = problems.into_iter().enumerate();
@@ -194,31 +185,28 @@ impl Task for DefineUse {
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let Some((options, correct)) = item.target.choice() else {
-            return failed("an item has two things as its target");
+            return Judgement::fault("an item has two things as its target");
         };
         if settings.param(&CARD, "source") == "published" {
             let only = answers.first().filter(|_| answers.len() == 1);
             return match only.and_then(|reply| reply.answer.as_scored()) {
                 Some(scored) => released::judge(options, correct, scored),
-                None => failed("expected the scores of yes and no"),
+                None => Judgement::fault("expected the scores of yes and no"),
             };
         }
         let [first, second] = answers else {
-            return failed("expected two answers: definition and use");
+            return Judgement::fault("expected two answers: definition and use");
         };
-        let (Response::Scored(definition), Response::Scored(usage)) =
-            (&first.answer, &second.answer)
-        else {
-            return failed("expected scores of definitions and of two things");
-        };
-        judge_both(options, correct, definition, usage)
+        match (&first.answer, &second.answer) {
+            (Response::Scored(definition), Response::Scored(usage)) => {
+                judge_both(options, correct, definition, usage)
+            }
+            _ => Judgement::fault("expected scores of definitions and of two things"),
+        }
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(_) = read(settings) else {
-            return BTreeMap::new();
-        };
-        conventions(&CARD, settings, &[])
+        stated(read(settings), &CARD, settings)
     }
 }
 
@@ -230,7 +218,7 @@ fn judge_both(
     usage: &Scored,
 ) -> Judgement {
     let (Some((_, defined)), Some((said, used))) =
-        (best_mean(definition, 0), best_mean(usage, correct))
+        (definition.best_mean(0), usage.best_mean(correct))
     else {
         return not_finite("an answer's log-probability is not a number");
     };

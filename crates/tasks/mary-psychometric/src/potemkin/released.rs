@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use mary_contract::{DataError, Item, Judgement, PromptForm, Scored, Target, TaskError};
 use serde::Deserialize;
 
-use crate::choice::{best_mean, not_finite, score_answers};
+use crate::choice::{not_finite, score_answers};
 use crate::tables;
 
 /// A row; columns about the authors' models are left aside.
@@ -34,16 +34,12 @@ pub(super) struct Example {
 
 /// Examples of a file, or of every CSV file of a folder, in the order in which they stand there.
 pub(super) fn from_path(path: &Path) -> Result<Vec<Example>, TaskError> {
-    let damaged = |message: String| DataError::Damaged {
-        path: path.to_owned(),
-        message,
-    };
+    let damaged = |message: String| DataError::damaged(path, message);
     let mut files = vec![path.to_owned()];
     if path.is_dir() {
         let entries = std::fs::read_dir(path).map_err(|e| damaged(e.to_string()))?;
-        files = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .collect();
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        files = paths.collect();
         files.retain(|file: &PathBuf| file.extension().is_some_and(|e| e == "csv"));
     }
     files.sort();
@@ -77,9 +73,8 @@ fn read_file(
         {
             return Ok(());
         }
-        let row: Row = record
-            .deserialize(Some(&headers))
-            .map_err(|e| record_error(e.to_string()))?;
+        let row: Result<Row, _> = record.deserialize(Some(&headers));
+        let row = row.map_err(|e| record_error(e.to_string()))?;
         let is_instance = match row.label.trim() {
             "yes" => true,
             "no" => false,
@@ -110,11 +105,7 @@ fn read_file(
 
 /// The authors' question (their `classify` prompt), answered by the more probable of two words.
 pub(super) fn item(index: usize, form: PromptForm, example: &Example) -> Item {
-    let Example {
-        concept,
-        text,
-        is_instance,
-    } = example;
+    let (concept, text) = (&example.concept, &example.text);
     let question = format!(
         "Is the following example a true instance of the concept {concept}? Answer with one word: 'yes' or \
          'no'.\n\n{text}"
@@ -125,11 +116,8 @@ pub(super) fn item(index: usize, form: PromptForm, example: &Example) -> Item {
     };
     let words = ["yes", "no"];
     let ask = score_answers(form, prefix, words);
-    let target = Target::Choice {
-        question,
-        options: words.map(str::to_owned).to_vec(),
-        correct: usize::from(!is_instance),
-    };
+    let options = words.map(str::to_owned).to_vec();
+    let target = Target::one_of(question, options, usize::from(!example.is_instance));
     Item::new(format!("{concept} {index:04}"), target, vec![ask])
         .in_stratum(concept.clone())
         .tagged("concept", concept.clone())
@@ -137,7 +125,7 @@ pub(super) fn item(index: usize, form: PromptForm, example: &Example) -> Item {
 
 /// One word each: the sum and the mean differ only where a tokenizer splits a word.
 pub(super) fn judge(options: &[String], correct: usize, scored: &Scored) -> Judgement {
-    let Some((said, score)) = best_mean(scored, correct) else {
+    let Some((said, score)) = scored.best_mean(correct) else {
         return not_finite("an answer's log-probability is not a number");
     };
     let judgement = Judgement::scored(score);

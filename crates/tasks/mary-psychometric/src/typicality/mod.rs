@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mary_contract::{DataSource, Estimate, Item, ItemSource, Measure, Sample, Target, TaskCard};
-use mary_contract::{TaskError, TaskSettings};
+use mary_contract::{SettingDefault, TaskError, TaskSettings};
 use mary_generators::{shuffle, stream};
 use mary_stats::correlation::Correlation;
 use serde::{Deserialize, Serialize};
@@ -35,28 +35,22 @@ enum NormSource {
 /// What `norms=auto` means for a task of these settings: people's norms, unless only the built-in model
 /// is asked, whose whole world the other categories are. Nothing where the task has no norms or the user
 /// chose some.
-fn for_model(
-    card: &TaskCard,
-    settings: &TaskSettings,
-    builtin: bool,
-) -> Option<(&'static str, &'static str)> {
+fn for_model(card: &TaskCard, settings: &TaskSettings, builtin: bool) -> SettingDefault {
     let default = card.param("norms").is_some_and(|p| p.default == AUTO);
     let open = default && settings.param(card, "norms") == AUTO;
     (open && !builtin).then_some(("norms", "rosch"))
 }
 
 fn source(card: &TaskCard, settings: &TaskSettings) -> Result<NormSource, TaskError> {
-    settings.choose(
-        card,
-        "norms",
-        // Whoever runs a model that is not the built-in one says `rosch` for `auto` ([`for_model`]).
-        &[
-            ("auto", NormSource::World),
-            ("world", NormSource::World),
-            ("rosch", NormSource::Rosch),
-            ("castro", NormSource::Castro),
-        ],
-    )
+    use NormSource::{Castro, Rosch, World};
+    // Whoever runs a model that is not the built-in one says `rosch` for `auto` ([`for_model`]).
+    let words = [
+        ("auto", World),
+        ("world", World),
+        ("rosch", Rosch),
+        ("castro", Castro),
+    ];
+    settings.choose(card, "norms", &words)
 }
 
 fn categories(
@@ -161,10 +155,8 @@ fn by_category(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
             found.entry(measure_of(name)).or_insert(estimate);
         }
     }
-    let found = found.into_iter();
-    found
-        .map(|(name, estimate)| Measure { name, estimate })
-        .collect()
+    let measure = |(name, estimate)| Measure::new(name, estimate);
+    found.into_iter().map(measure).collect()
 }
 
 /// Most exemplars, as in the paper.
@@ -193,19 +185,15 @@ fn exemplars(
     typical: bool,
 ) -> Result<Vec<usize>, TaskError> {
     if category.members.len() < FEWEST + shots {
+        let (id, name, members) = (&card.id, &category.name, category.members.len());
         return Err(TaskError::Setting(format!(
-            "{}: category `{}` has {} members; {shots} shots leave too few",
-            card.id,
-            category.name,
-            category.members.len(),
+            "{id}: category `{name}` has {members} members; {shots} shots leave too few"
         )));
     }
     let mut order: Vec<usize> = (0..category.members.len()).collect();
     if typical {
-        order.sort_by(|a, b| {
-            let of = |i: &usize| category.members.get(*i).map_or(0.0, |m| m.typicality);
-            of(b).total_cmp(&of(a))
-        });
+        let of = |i: &usize| category.members.get(*i).map_or(0.0, |m| m.typicality);
+        order.sort_by(|a, b| of(b).total_cmp(&of(a)));
     } else {
         let name = format!("psychometric/typicality/exemplars/{}", category.name);
         shuffle(&mut stream(seed, &name), &mut order);

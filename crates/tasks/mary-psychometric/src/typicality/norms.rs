@@ -158,9 +158,8 @@ fn collect(
     for (line, category, name, typicality) in rows {
         let record_error = |message: String| tables::record(path, line, message);
         if !typicality.is_finite() || name.is_empty() || category.is_empty() {
-            return Err(record_error(
-                "expected a category, an item and a finite number".into(),
-            ));
+            let message = "expected a category, an item and a finite number";
+            return Err(record_error(message.into()));
         }
         let known = categories.iter().position(|c| c.name == category);
         let at = known.unwrap_or_else(|| {
@@ -176,11 +175,9 @@ fn collect(
         found.members.push(Member { name, typicality });
     }
     if let Some(small) = categories.iter().find(|c| c.members.len() < 4) {
-        let message = format!(
-            "category `{}` has {} members; a rank correlation needs at least 4",
-            small.name,
-            small.members.len()
-        );
+        let (name, members) = (&small.name, small.members.len());
+        let message =
+            format!("category `{name}` has {members} members; a rank correlation needs at least 4");
         return Err(tables::record(path, 1, message));
     }
     if categories.is_empty() {

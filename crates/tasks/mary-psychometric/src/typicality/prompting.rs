@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, Estimate, Finish, Generate, Generated, Item, ItemSource, Items, Judgement,
-    Measure, Metric, Needs, Outcome, Prompt, Reply, Request, Sample, Sampling, Scoring, Task,
-    TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, DataSource, Estimate, Generated, Item, ItemSource, Items, Judgement, Measure, Metric,
+    Needs, Outcome, Reply, Request, Sample, Sampling, Scoring, SettingDefault, Task, TaskCard,
+    TaskError, TaskSettings,
 };
 use mary_generators::{shuffle, stream};
 use mary_stats::correlation::spearman_rho;
@@ -17,7 +17,6 @@ use super::{
     Category, ShownCategory, categories, exemplar_convention, exemplars, measure_of, shots,
 };
 use crate::cards::{card, conventions};
-use crate::choice::failed;
 use crate::observed::mean;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-prompting"));
@@ -31,16 +30,13 @@ const GUIDELINES: &str = include_str!("guidelines.txt");
 /// The paper's prompt; exemplars (§3.3, whose wording it does not print) stand before the query as
 /// sentences with the blank filled.
 fn prompt(category: &str, exemplars: &[&str], options: &[String]) -> String {
-    let shown: String = if exemplars.is_empty() {
-        String::new()
-    } else {
-        let lines = exemplars.iter().map(|e| format!("A {e} is a {category}\n"));
-        format!("\nExamples:\n\n{}", lines.collect::<String>())
+    let lines = exemplars.iter().map(|e| format!("A {e} is a {category}\n"));
+    let shown = match lines.collect::<String>() {
+        none if none.is_empty() => none,
+        lines => format!("\nExamples:\n\n{lines}"),
     };
-    format!(
-        "{GUIDELINES}{shown}\nQuery:\n\nA ____ is a {category}\n\nOptions:\n\n{}",
-        options.join("\n")
-    )
+    let options = options.join("\n");
+    format!("{GUIDELINES}{shown}\nQuery:\n\nA ____ is a {category}\n\nOptions:\n\n{options}")
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -75,16 +71,9 @@ fn item(
     shuffle(&mut stream(settings.seed, &name), &mut members);
     let shown = ShownCategory::new(&category.name, members.into_iter());
     let longest: usize = shown.members.iter().map(|m| 8 + m.len()).sum();
-    let ask = Ask::subject(Request::Generate(Generate {
-        prompt: Prompt::single(
-            settings.form,
-            prompt(&category.name, &shown_first, &shown.members),
-        ),
-        sampling: Sampling {
-            temperature: setup.temperature,
-            ..Sampling::greedy(longest.clamp(64, 4096) as u32)
-        },
-    }));
+    let words = prompt(&category.name, &shown_first, &shown.members);
+    let sampling = Sampling::greedy(longest.clamp(64, 4096) as u32).at(setup.temperature);
+    let ask = Ask::subject(Request::words(settings.form, words, sampling));
     let id = format!("{}/run-{:02}", category.name, run + 1);
     let mut item = Item::new(id, shown.target(), vec![ask])
         .in_stratum(category.name.clone())
@@ -106,11 +95,7 @@ impl Task for Prompting {
         Needs::GENERATE
     }
 
-    fn default_for(
-        &self,
-        settings: &TaskSettings,
-        builtin: bool,
-    ) -> Option<(&'static str, &'static str)> {
+    fn default_for(&self, settings: &TaskSettings, builtin: bool) -> SettingDefault {
         super::for_model(&CARD, settings, builtin)
     }
 
@@ -125,15 +110,16 @@ impl Task for Prompting {
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let shown = match ShownCategory::read(item) {
-            Ok(shown) => shown,
-            Err(message) => return failed(&message),
+        let judged = || -> Result<Judgement, String> {
+            let shown = ShownCategory::read(item)?;
+            let only = answers.first().filter(|_| answers.len() == 1);
+            let answer = only.and_then(|reply| reply.answer.as_generated());
+            Ok(judge_words(
+                &shown,
+                answer.ok_or("expected one answer in words")?,
+            ))
         };
-        let only = answers.first().filter(|_| answers.len() == 1);
-        match only.and_then(|reply| reply.answer.as_generated()) {
-            Some(answer) => judge_words(&shown, answer),
-            None => failed("expected one answer in words"),
-        }
+        judged().unwrap_or_else(Judgement::fault)
     }
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
@@ -148,11 +134,8 @@ impl Task for Prompting {
         let Ok(setup) = read(settings) else {
             return BTreeMap::new();
         };
-        let shown = exemplar_convention(
-            setup.shots,
-            setup.typical,
-            "before the query, left out of the options",
-        );
+        let place = "before the query, left out of the options";
+        let shown = exemplar_convention(setup.shots, setup.typical, place);
         let computed = [
             ("exemplars", shown),
             ("runs", setup.runs.to_string()),
@@ -171,10 +154,8 @@ pub fn read_ranking(text: &str, options: &[String]) -> Result<Vec<usize>, usize>
     for line in text.lines() {
         let said = fold(bare(line));
         let found = options.iter().position(|o| fold(o) == said);
-        if let Some(place) = found
-            .and_then(|i| places.get_mut(i))
-            .filter(|p| p.is_none())
-        {
+        let place = found.and_then(|i| places.get_mut(i));
+        if let Some(place) = place.filter(|p| p.is_none()) {
             *place = Some(next);
             next += 1;
         }
@@ -187,32 +168,26 @@ pub fn read_ranking(text: &str, options: &[String]) -> Result<Vec<usize>, usize>
 fn bare(line: &str) -> &str {
     let line = line.trim();
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let line = if digits.len() < line.len() && digits.starts_with(['.', ')', ':']) {
-        digits.get(1..).unwrap_or("")
-    } else {
-        line
-    };
+    let numbered = digits.len() < line.len() && digits.starts_with(['.', ')', ':']);
+    let line = if numbered { &digits[1..] } else { line };
     line.trim_matches(|c: char| {
         c.is_whitespace() || matches!(c, '*' | '-' | '•' | '"' | '`' | '.' | ',' | ';')
     })
 }
 
 fn judge_words(shown: &ShownCategory, answer: &Generated) -> Judgement {
-    let unread = match answer.finish {
-        Finish::Refusal => return Judgement::unscored(UnscoredReason::Refused),
-        Finish::ContentFilter => return Judgement::unscored(UnscoredReason::Filtered),
-        Finish::Length => UnscoredReason::Truncated,
-        _ => UnscoredReason::Unparsed,
-    };
+    if let Some(reason) = answer.withheld() {
+        return Judgement::unscored(reason);
+    }
     match read_ranking(&answer.text, &shown.members) {
-        Err(named) => Judgement::unscored(unread)
+        Err(named) => Judgement::unscored(answer.unread())
             .read_as(format!("{named} of {} members", shown.members.len()))
             .measured("complete", 0.0),
         Ok(places) => {
             let said: Vec<f64> = places.iter().map(|p| -(*p as f64)).collect();
             match spearman_rho(&shown.typicality, &said) {
                 Ok(rho) => Judgement::scored(rho).measured("complete", 1.0),
-                Err(error) => failed(&error.to_string()),
+                Err(error) => Judgement::fault(error.to_string()),
             }
         }
     }
@@ -240,10 +215,8 @@ fn by_runs(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
             continue;
         };
         means.push(average);
-        measures.push(Measure {
-            name: name.clone(),
-            estimate: over(values).unwrap_or_else(|| plain(average)),
-        });
+        let estimate = over(values).unwrap_or_else(|| plain(average));
+        measures.push(Measure::new(name.clone(), estimate));
         let spread = mean(values.iter().map(|v| (v - average).powi(2))).unwrap_or(0.0);
         let n = values.len() as f64;
         let deviation = (spread * n / (n - 1.0).max(1.0)).sqrt();
@@ -252,16 +225,10 @@ fn by_runs(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
             ("max", values.last().copied()),
             ("sd", Some(deviation)),
         ] {
-            measures.extend(value.map(|v| Measure {
-                name: format!("{name}.{what}"),
-                estimate: plain(v),
-            }));
+            measures.extend(value.map(|v| Measure::new(format!("{name}.{what}"), plain(v))));
         }
     }
-    measures.extend(over(&means).map(|estimate| Measure {
-        name: "mean_of_categories".into(),
-        estimate,
-    }));
+    measures.extend(over(&means).map(|estimate| Measure::new("mean_of_categories", estimate)));
     measures
 }
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, ContinuationScore, DataSource, FLOOR, Item, ItemSource, Items, Judgement, Measure, Metric,
-    Needs, OVER_FLOOR, Prompt, Reply, Request, Response, Sample, Score, Scoring, Start, Task,
+    Needs, OVER_FLOOR, Prompt, Reply, Request, Sample, Score, Scoring, SettingDefault, Start, Task,
     TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use mary_stats::correlation::spearman;
@@ -15,7 +15,7 @@ use super::{
     note, shots,
 };
 use crate::cards::{card, conventions};
-use crate::choice::{failed, not_finite};
+use crate::choice::not_finite;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-surprisal"));
 
@@ -37,10 +37,7 @@ impl SurprisalSettings {
             seed: settings.seed,
             shots: shots(&CARD, settings)?,
             typical: settings.choose(&CARD, "exemplars", &[("drawn", false), ("typical", true)])?,
-            start: settings
-                .param(&CARD, "start")
-                .parse::<Start>()
-                .map_err(|e| TaskError::Setting(format!("{}: start: {e}", CARD.id)))?,
+            start: crate::settings::start(&CARD, settings.param(&CARD, "start"))?,
         })
     }
 }
@@ -64,13 +61,9 @@ fn item(setup: &SurprisalSettings, category: &Category) -> Result<Item, TaskErro
     let shown_first: String = lines.collect();
     let shown = ShownCategory::new(&category.name, category.without(&order));
     let sentences = shown.members.iter().map(|m| sentence(m, &category.name));
-    let continuations = sentences.collect();
-    let ask = Ask::subject(Request::Score(Score {
-        prefix: Prompt::plain(shown_first),
-        continuations,
-        start: setup.start.clone(),
-        details: Default::default(),
-    }));
+    let prefix = Prompt::plain(shown_first);
+    let score = Score::new(prefix, sentences.collect(), setup.start.clone());
+    let ask = Ask::subject(Request::Score(score));
     Ok(Item::new(category.name.clone(), shown.target(), vec![ask])
         .tagged("category", category.name.clone()))
 }
@@ -88,36 +81,31 @@ impl Task for Surprisal {
         Needs::SCORE
     }
 
-    fn default_for(
-        &self,
-        settings: &TaskSettings,
-        builtin: bool,
-    ) -> Option<(&'static str, &'static str)> {
+    fn default_for(&self, settings: &TaskSettings, builtin: bool) -> SettingDefault {
         super::for_model(&CARD, settings, builtin)
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = SurprisalSettings::read(settings)?;
         let categories = categories(&CARD, settings, data)?;
-        Ok(Box::new(
-            categories.into_iter().map(move |c| item(&setup, &c)),
-        ))
+        let categories = categories.into_iter();
+        Ok(Box::new(categories.map(move |c| item(&setup, &c))))
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let shown = match ShownCategory::read(item) {
-            Ok(shown) => shown,
-            Err(message) => return failed(&message),
+        let judged = || -> Result<Judgement, String> {
+            let shown = ShownCategory::read(item)?;
+            let [reply] = answers else {
+                return Err("expected one answer for a category".into());
+            };
+            let scores = reply.answer.as_scored().map(|scored| &scored.continuations);
+            let scores = scores.filter(|scores| scores.len() == shown.members.len());
+            Ok(judge_scores(
+                &shown,
+                scores.ok_or("expected one score for each member")?,
+            ))
         };
-        let [reply] = answers else {
-            return failed("expected one answer for a category");
-        };
-        match &reply.answer {
-            Response::Scored(scored) if scored.continuations.len() == shown.members.len() => {
-                judge_scores(&shown, &scored.continuations)
-            }
-            _ => failed("expected one score for each member"),
-        }
+        judged().unwrap_or_else(Judgement::fault)
     }
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
@@ -132,11 +120,8 @@ impl Task for Surprisal {
         let Ok(setup) = SurprisalSettings::read(settings) else {
             return BTreeMap::new();
         };
-        let shown = exemplar_convention(
-            setup.shots,
-            setup.typical,
-            "one sentence a line, left out of the correlation",
-        );
+        let place = "one sentence a line, left out of the correlation";
+        let shown = exemplar_convention(setup.shots, setup.typical, place);
         let start = match setup.start {
             Start::Always => "always a begin-of-sequence token".to_owned(),
             Start::Model => {

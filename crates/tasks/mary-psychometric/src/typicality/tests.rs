@@ -1,6 +1,6 @@
 use mary_contract::{
-    ContinuationScore, Finish, Generated, LayerVector, NoData, Observed, Outcome, PooledVectors,
-    Reply, Request, Response, Scored, Task, UnscoredReason, Vector,
+    ContinuationScore, Generated, LayerVector, NoData, Observed, Outcome, PooledVectors, Reply,
+    Request, Response, Scored, Task, UnscoredReason, Vector,
 };
 
 use super::*;
@@ -152,11 +152,7 @@ fn a_ranking_is_read_and_an_incomplete_one_is_discarded() {
             .take(n)
             .map(|(_, m)| format!("- {m}\n"))
             .collect();
-        Reply::bare(Response::Generated(Generated {
-            text,
-            finish: Finish::Stop,
-            reasoning: None,
-        }))
+        Reply::bare(Response::Generated(Generated::whole(text)))
     };
     let verdict = |n| Prompting.judge(&settings, item, &[words(n)]);
     assert_eq!(verdict(order.len()).outcome, Outcome::Scored(1.0));

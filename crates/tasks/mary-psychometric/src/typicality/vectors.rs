@@ -5,13 +5,12 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     DataSource, InForce, Item, ItemSource, Items, Judgement, Measure, Metric, Needs, Reply, Sample,
-    Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Scoring, SettingDefault, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use mary_stats::correlation::spearman;
 
 use super::{ShownCategory, by_category, categories, note};
-use crate::cards::{card, conventions};
-use crate::choice::failed;
+use crate::cards::{card, stated};
 use crate::observed::{Layer, cosine, layers, look, mean, pooling};
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-vectors"));
@@ -32,11 +31,7 @@ impl Task for Vectors {
         Needs::OBSERVE
     }
 
-    fn default_for(
-        &self,
-        settings: &TaskSettings,
-        builtin: bool,
-    ) -> Option<(&'static str, &'static str)> {
+    fn default_for(&self, settings: &TaskSettings, builtin: bool) -> SettingDefault {
         super::for_model(&CARD, settings, builtin)
     }
 
@@ -45,24 +40,19 @@ impl Task for Vectors {
         let categories = categories(&CARD, settings, data)?;
         Ok(Box::new(categories.into_iter().map(move |category| {
             let shown = ShownCategory::new(&category.name, category.members.iter());
-            let asks = std::iter::once(&shown.category)
-                .chain(&shown.members)
+            let texts = std::iter::once(&shown.category).chain(&shown.members);
+            let asks = texts
                 .map(|text| look(text, pooling, read_layers.clone()))
                 .collect();
-            Ok(Item::new(category.name.clone(), shown.target(), asks)
-                .tagged("category", category.name))
+            let item = Item::new(category.name.clone(), shown.target(), asks);
+            Ok(item.tagged("category", category.name))
         })))
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let shown = match ShownCategory::read(item) {
-            Ok(shown) => shown,
-            Err(message) => return failed(&message),
-        };
-        match layers(answers) {
-            Ok(layers) => judge_layers(&shown, &layers),
-            Err(message) => failed(&message),
-        }
+        let shown = ShownCategory::read(item);
+        let judged = shown.and_then(|shown| Ok(judge_layers(&shown, &layers(answers)?)));
+        judged.unwrap_or_else(Judgement::fault)
     }
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
@@ -78,10 +68,7 @@ impl Task for Vectors {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(_) = pooling(&CARD, settings) else {
-            return BTreeMap::new();
-        };
-        conventions(&CARD, settings, &[])
+        stated(pooling(&CARD, settings), &CARD, settings)
     }
 }
 
@@ -95,7 +82,9 @@ fn judge_layers(shown: &ShownCategory, layers: &[Layer]) -> Judgement {
             return none("the category's name is outside the vocabulary");
         };
         if members.len() != shown.members.len() {
-            return failed("expected one vector for the category and one for each member");
+            return Judgement::fault(
+                "expected one vector for the category and one for each member",
+            );
         }
         let pairs = shown.typicality.iter().zip(members);
         let close = pairs.filter_map(|(t, m)| Some((*t, cosine(m.as_ref()?, category)?)));

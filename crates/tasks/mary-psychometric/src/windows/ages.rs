@@ -16,7 +16,7 @@ use super::{ALPHA, GrowthCurve, decide, search};
 use crate::exhibits::DECLARED;
 use crate::grammar;
 use crate::trajectories::{Part, by_tag};
-use crate::windows::amount;
+use crate::windows::{amount, between};
 
 /// Abilities with an onset and an age below which their orders are not compared.
 const FEWEST: usize = 4;
@@ -79,10 +79,8 @@ fn put(sets: &mut Sets, set: &str, curve: &GrowthCurve, age: Option<&'static Age
 
 pub(super) fn exhibits(runs: &[RunSummary], found: &[GrowthCurve]) -> Exhibits {
     let mut sets = Sets::new();
-    for one in found
-        .iter()
-        .filter(|f| f.trajectory.ability.part == Part::Score)
-    {
+    let whole = |f: &&GrowthCurve| f.trajectory.ability.part == Part::Score;
+    for one in found.iter().filter(whole) {
         let task = one.trajectory.ability.task.strip_prefix("psychometric/");
         let of = |age: &&Age| age.tasks.iter().any(|t| Some(t.as_str()) == task);
         put(&mut sets, "abilities", one, AGES.abilities.iter().find(of));
@@ -129,7 +127,7 @@ fn correlations(sets: &Sets) -> Table {
         let verdict = match (p < ALPHA, rho.r.value > 0.0) {
             (true, true) => "the child's order",
             (true, false) => "against the child's order",
-            (false, _) => "not told from chance",
+            (false, _) => "not distinguishable from chance",
         };
         row.extend([
             format!("{:+.2}", rho.r.value),
@@ -140,9 +138,8 @@ fn correlations(sets: &Sets) -> Table {
         row
     });
     let rows = rows.collect();
-    DECLARED
-        .table("psychometric-ages-order")
-        .with_rows(Cell::figures(rows))
+    let table = DECLARED.table("psychometric-ages-order");
+    table.with_rows(Cell::figures(rows))
 }
 
 fn ages(sets: &Sets) -> Table {
@@ -156,12 +153,7 @@ fn ages(sets: &Sets) -> Table {
                 size.clone(),
                 one.age.name.clone(),
                 (place + 1).to_string(),
-                format!(
-                    "{} ({} to {})",
-                    amount(one.onset),
-                    amount(one.within.0),
-                    amount(one.within.1)
-                ),
+                format!("{} ({})", amount(one.onset), between(one.within)),
                 (dated.iter().filter(earlier).count() + 1).to_string(),
                 format!("{:.1}–{:.1}", from / 12.0, to / 12.0),
                 one.age.what.clone(),
@@ -169,9 +161,8 @@ fn ages(sets: &Sets) -> Table {
             ]);
         }
     }
-    DECLARED
-        .table("psychometric-ages")
-        .with_rows(Cell::figures(rows))
+    let table = DECLARED.table("psychometric-ages");
+    table.with_rows(Cell::figures(rows))
 }
 
 /// A picture for each set: a point for each ability, a series for each size.
@@ -183,10 +174,8 @@ fn scatters(sets: &Sets) -> Vec<Figure> {
             high: Some(d.within.1.log10()),
             ..Point::new(&d.age.name, d.onset.log10()).at(d.age.years())
         });
-        by_set
-            .entry(set)
-            .or_default()
-            .push(Series::measured(size, points));
+        let series = Series::measured(size, points);
+        by_set.entry(set).or_default().push(series);
     }
     let figure = |(set, series): (&str, Vec<Series>)| {
         DECLARED

@@ -22,12 +22,9 @@ fn point(trajectory: &Trajectory, milestone: &Milestone) -> Point {
         Part::Tag(tag, value) => format!("|{tag}={value}"),
         _ => String::new(),
     };
-    Point::measured(format!("step {}", milestone.step), &milestone.value)
-        .at(milestone.x)
-        .with_samples(format!(
-            "{}|{}{tag}",
-            milestone.model, trajectory.ability.task
-        ))
+    let samples = format!("{}|{}{tag}", milestone.model, trajectory.ability.task);
+    let point = Point::measured(format!("step {}", milestone.step), &milestone.value);
+    point.at(milestone.x).with_samples(samples)
 }
 
 /// A curve of sound checkpoints, and one of the doubtful beside it.
@@ -68,15 +65,11 @@ pub(super) fn development(ability: &Ability, own: &[&GrowthCurve]) -> Figure {
         })
     };
     let mut ranges: Vec<ShadedRange> = own.iter().filter_map(range).collect();
-    let reach = own
-        .iter()
-        .flat_map(|f| f.trajectory.sound())
-        .map(|m| m.x)
-        .fold(0.0, f64::max);
+    let seen = own.iter().flat_map(|f| f.trajectory.sound()).map(|m| m.x);
+    let reach = seen.fold(0.0, f64::max);
     let in_tokens = own.iter().all(|f| f.trajectory.in_tokens);
-    if let Some((what, from, to)) =
-        paper_window(ability).filter(|(_, from, _)| in_tokens && reach > *from)
-    {
+    let paper = paper_window(ability).filter(|(_, from, _)| in_tokens && reach > *from);
+    if let Some((what, from, to)) = paper {
         ranges.push(ShadedRange {
             name: format!("the paper's window of {what}"),
             from,
@@ -88,10 +81,6 @@ pub(super) fn development(ability: &Ability, own: &[&GrowthCurve]) -> Figure {
         series.extend(published_blimp(own));
     }
     let chance = own.iter().find_map(|f| f.trajectory.chance);
-    let references = chance.map(|y| ReferenceLine {
-        name: "chance".into(),
-        y,
-    });
     let figure = DECLARED
         .figure("psychometric-development-{id}")
         .saying("id", ability.id())
@@ -100,7 +89,7 @@ pub(super) fn development(ability: &Ability, own: &[&GrowthCurve]) -> Figure {
         .saying("counted", counted(own))
         .with_series(series);
     Figure {
-        references: references.into_iter().collect(),
+        references: ReferenceLine::chance(chance),
         ranges,
         ..figure
     }
@@ -124,10 +113,8 @@ fn published_blimp(own: &[&GrowthCurve]) -> Vec<Series> {
             three.contains(model)
         }
     });
-    let series = curves.into_iter();
-    series
-        .map(|(model, points)| Series::published(format!("{model} v0"), points))
-        .collect()
+    let series = |(model, points)| Series::published(format!("{model} v0"), points);
+    curves.into_iter().map(series).collect()
 }
 
 pub(super) fn overview(found: &[GrowthCurve]) -> Vec<Figure> {
@@ -139,17 +126,14 @@ pub(super) fn overview(found: &[GrowthCurve]) -> Vec<Figure> {
     }
     let mut figures = Vec::new();
     for size in sizes {
-        let own: Vec<&GrowthCurve> = found
-            .iter()
-            .filter(|f| f.trajectory.size == size && f.trajectory.ability.part == Part::Score)
-            .collect();
+        let whole = |t: &Trajectory| t.size == size && t.ability.part == Part::Score;
+        let own: Vec<&GrowthCurve> = found.iter().filter(|f| whole(&f.trajectory)).collect();
         if own.len() < 2 {
             continue;
         }
         let label = own.first().map_or(size, |f| f.trajectory.name.as_str());
-        let series = own
-            .iter()
-            .flat_map(|f| curves(&f.trajectory.title(), &f.trajectory));
+        let shown = own.iter().map(|f| &f.trajectory);
+        let series = shown.flat_map(|t| curves(&t.title(), t));
         let figure = DECLARED
             .figure("psychometric-development-of-{id}")
             .saying("id", slug(label))

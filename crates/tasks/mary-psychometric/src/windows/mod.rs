@@ -15,6 +15,11 @@ mod words;
 
 pub use tables::amount;
 
+/// Two amounts as the bounds of an interval.
+fn between((low, high): (f64, f64)) -> String {
+    format!("{} to {}", amount(low), amount(high))
+}
+
 use std::panic::resume_unwind;
 
 use mary_contract::{Exhibits, RunSummary};
@@ -84,11 +89,8 @@ pub fn decide(curves: Vec<Trajectory>, search: &Search) -> Vec<GrowthCurve> {
     for (growth, p) in tested.iter_mut().flatten().zip(corrected) {
         growth.p = p;
     }
-    let mut found: Vec<GrowthCurve> = curves
-        .into_iter()
-        .zip(tested)
-        .map(|(trajectory, growth)| GrowthCurve { trajectory, growth })
-        .collect();
+    let curve = |(trajectory, growth)| GrowthCurve { trajectory, growth };
+    let mut found: Vec<GrowthCurve> = curves.into_iter().zip(tested).map(curve).collect();
     // Above every p-value: the test has been decided, the window is wanted.
     let claimed = Search {
         alpha: 2.0,
@@ -170,8 +172,7 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let sizes = sizes::exhibits(runs, &found);
     if found.is_empty() {
         exhibits.tables.extend(tables::left_out(&left_out));
-        exhibits.tables.extend(sizes.tables);
-        exhibits.figures.extend(sizes.figures);
+        exhibits.append(sizes);
         return exhibits;
     }
     let mut abilities: Vec<Ability> = Vec::new();
@@ -195,8 +196,7 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     exhibits.tables.extend(tables::left_out(&left_out));
     let ages = ages::exhibits(runs, &found);
     for deeper in [sizes, ages, parts::exhibits(runs), words::exhibits(runs)] {
-        exhibits.tables.extend(deeper.tables);
-        exhibits.figures.extend(deeper.figures);
+        exhibits.append(deeper);
     }
     exhibits
 }
@@ -214,8 +214,7 @@ pub(crate) mod simulated {
     use std::collections::BTreeMap;
 
     use mary_contract::{
-        Capabilities, Estimate, ModelCard, ModelSettings, RunManifest, RunSummary, SummaryRow,
-        Usage,
+        Capabilities, Estimate, ModelCard, RunManifest, RunSummary, SummaryRow, Usage,
     };
 
     /// A run of one checkpoint whose score is `value` on `n` items.
@@ -227,17 +226,9 @@ pub(crate) mod simulated {
             manifest: RunManifest {
                 schema: 1,
                 id: model.to_owned(),
-                created: String::new(),
-                version: String::new(),
-                command: vec![],
                 models: vec![card],
-                model_settings: ModelSettings::default(),
-                judge: None,
-                judge_choice: Default::default(),
-                execution: Default::default(),
-                tasks: vec![],
                 trials: 1,
-                seed: 0,
+                ..RunManifest::default()
             },
             rows: vec![SummaryRow {
                 model: model.to_owned(),

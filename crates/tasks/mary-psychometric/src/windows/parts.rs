@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
 use mary_stats::correlation::spearman;
 use mary_stats::multiple::holm;
-use mary_stats::segmented::Search;
+use mary_stats::segmented::{Search, Window};
 
 use super::figures::counted;
 use super::{ALPHA, GrowthCurve, decide, search_among};
 use crate::exhibits::DECLARED;
-use crate::trajectories::{Part, parts, slug};
-use crate::windows::amount;
+use crate::trajectories::{Ability, Milestone, Part, parts, slug};
+use crate::windows::{amount, between};
 
 /// Parts with a window in two models below which their orders are not compared.
 const FEWEST_SHARED: usize = 5;
@@ -33,15 +33,12 @@ pub(super) fn exhibits(runs: &[RunSummary]) -> Exhibits {
     };
     let found = decide(curves, &search);
     let mut exhibits = Exhibits::default();
-    let tasks: BTreeSet<&str> = found
-        .iter()
-        .map(|f| f.trajectory.ability.task.as_str())
-        .collect();
+    fn task_of(curve: &GrowthCurve) -> &str {
+        &curve.trajectory.ability.task
+    }
+    let tasks: BTreeSet<&str> = found.iter().map(task_of).collect();
     for task in tasks {
-        let own: Vec<&GrowthCurve> = found
-            .iter()
-            .filter(|f| f.trajectory.ability.task == task)
-            .collect();
+        let own: Vec<&GrowthCurve> = found.iter().filter(|f| task_of(f) == task).collect();
         exhibits.figures.extend(heatmaps(task, &own));
         exhibits.tables.push(onsets(task, &own));
     }
@@ -53,11 +50,10 @@ pub(super) fn exhibits(runs: &[RunSummary]) -> Exhibits {
 fn part_name(part: &Part) -> String {
     match part {
         Part::Tag(_, value) => value.replace('_', " "),
-        Part::Measure(name) => name
-            .rsplit('.')
-            .next()
-            .unwrap_or(name)
-            .replace("layer_", "layer "),
+        Part::Measure(name) => {
+            let layer = name.rsplit('.').next().unwrap_or(name);
+            layer.replace("layer_", "layer ")
+        }
         Part::Score => "all".into(),
     }
 }
@@ -72,28 +68,25 @@ fn heatmaps(task: &str, own: &[&GrowthCurve]) -> Vec<Figure> {
             .or_default()
             .push(found);
     }
-    sizes
-        .into_iter()
-        .map(|(size, mut rows)| {
-            rows.sort_by(|a, b| onset_of(a).total_cmp(&onset_of(b)));
-            let series = rows.iter().map(|found| {
-                let trajectory = &found.trajectory;
-                let points = trajectory
-                    .sound()
-                    .map(|m| Point::measured(amount(m.x), &m.value).at(m.x));
-                Series::measured(part_name(&trajectory.ability.part), points)
-            });
-            DECLARED
-                .figure("psychometric-parts-{task_id}-{size_id}")
-                .saying("task_id", slug(task))
-                .saying("size_id", slug(size))
-                .saying("task", task)
-                .saying("size", size)
-                .saying("method", method())
-                .saying("counted", counted(&rows))
-                .with_series(series)
-        })
-        .collect()
+    let heatmap = |(size, mut rows): (&str, Vec<&GrowthCurve>)| {
+        rows.sort_by(|a, b| onset_of(a).total_cmp(&onset_of(b)));
+        let series = rows.iter().map(|found| {
+            let trajectory = &found.trajectory;
+            let point = |m: &Milestone| Point::measured(amount(m.x), &m.value).at(m.x);
+            let points = trajectory.sound().map(point);
+            Series::measured(part_name(&trajectory.ability.part), points)
+        });
+        DECLARED
+            .figure("psychometric-parts-{task_id}-{size_id}")
+            .saying("task_id", slug(task))
+            .saying("size_id", slug(size))
+            .saying("task", task)
+            .saying("size", size)
+            .saying("method", method())
+            .saying("counted", counted(&rows))
+            .with_series(series)
+    };
+    sizes.into_iter().map(heatmap).collect()
 }
 
 /// The onset, or infinity without a window.
@@ -126,37 +119,21 @@ fn onsets(task: &str, own: &[&GrowthCurve]) -> Table {
                 part_name(&found.trajectory.ability.part),
                 found.trajectory.sound().count().to_string(),
             ];
-            let p = found
-                .growth
-                .as_ref()
-                .map_or(String::new(), |g| format!("{:.3}", g.p));
             match found.window() {
-                Some(window) => {
+                Some(Window { onset, rise, .. }) => {
                     let rank = ranks.entry(size).or_default();
                     *rank += 1;
                     row.extend([
                         rank.to_string(),
-                        amount(window.onset.value),
-                        format!(
-                            "{} to {}",
-                            amount(window.onset.low),
-                            amount(window.onset.high)
-                        ),
-                        format!(
-                            "{:.3} ({:.3} to {:.3})",
-                            window.rise.value, window.rise.low, window.rise.high
-                        ),
-                        p,
+                        amount(onset.value),
+                        between((onset.low, onset.high)),
+                        format!("{:.3} ({:.3} to {:.3})", rise.value, rise.low, rise.high),
                     ]);
                 }
-                None => row.extend([
-                    String::new(),
-                    "none claimed".to_owned(),
-                    String::new(),
-                    String::new(),
-                    p,
-                ]),
+                None => row.extend(["", "none claimed", "", ""].map(String::from)),
             }
+            let p = found.growth.as_ref().map(|g| format!("{:.3}", g.p));
+            row.push(p.unwrap_or_default());
             row
         })
         .collect();
@@ -173,14 +150,9 @@ fn onsets(task: &str, own: &[&GrowthCurve]) -> Table {
 fn orders(found: &[GrowthCurve]) -> Option<Table> {
     let mut by_model: BTreeMap<(&str, &str), BTreeMap<String, f64>> = BTreeMap::new();
     for one in found.iter().filter(|f| f.window().is_some()) {
-        let key = (
-            one.trajectory.ability.task.as_str(),
-            one.trajectory.label.as_str(),
-        );
-        by_model
-            .entry(key)
-            .or_default()
-            .insert(part_name(&one.trajectory.ability.part), onset_of(one));
+        let Ability { task, part } = &one.trajectory.ability;
+        let onsets = by_model.entry((task, &one.trajectory.label)).or_default();
+        onsets.insert(part_name(part), onset_of(one));
     }
     let mut rows: Vec<(Vec<String>, f64)> = Vec::new();
     let models: Vec<_> = by_model.iter().collect();
@@ -195,19 +167,13 @@ fn orders(found: &[GrowthCurve]) -> Option<Table> {
                 .unzip();
             rows.extend(correlated(task, (size, other_size), &a, &b));
         }
-        let (depth, when): (Vec<f64>, Vec<f64>) = onsets
-            .iter()
-            .filter_map(|(part, onset)| {
-                let number: f64 = part.strip_prefix("layer ")?.parse().ok()?;
-                Some((number, onset.log10()))
-            })
-            .unzip();
-        rows.extend(correlated(
-            task,
-            (size, "depth of the layer"),
-            &depth,
-            &when,
-        ));
+        let layer = |(part, onset): (&String, &f64)| {
+            let number: f64 = part.strip_prefix("layer ")?.parse().ok()?;
+            Some((number, onset.log10()))
+        };
+        let (depth, when): (Vec<f64>, Vec<f64>) = onsets.iter().filter_map(layer).unzip();
+        let names = (*size, "depth of the layer");
+        rows.extend(correlated(task, names, &depth, &when));
     }
     if rows.is_empty() {
         return None;
@@ -218,16 +184,12 @@ fn orders(found: &[GrowthCurve]) -> Option<Table> {
         .into_iter()
         .zip(corrected)
         .map(|((mut row, _), p)| {
-            row.push(format!("{p:.3}"));
-            let related = p < ALPHA;
-            row.push(
-                if related {
-                    "related"
-                } else {
-                    "not told from chance"
-                }
-                .into(),
-            );
+            let related = if p < ALPHA {
+                "related"
+            } else {
+                "not distinguishable from chance"
+            };
+            row.extend([format!("{p:.3}"), related.to_owned()]);
             row
         })
         .collect();

@@ -120,8 +120,7 @@ pub(super) fn exhibits(runs: &[RunSummary], found: &[GrowthCurve]) -> Exhibits {
             .push(table.with_rows(Cell::figures(judged(rows))));
     }
     let stages = stages(runs, found);
-    exhibits.tables.extend(stages.tables);
-    exhibits.figures.extend(stages.figures);
+    exhibits.append(stages);
     exhibits
 }
 
@@ -148,17 +147,13 @@ fn figure(ability: &Ability, own: &[(&Key, &Vec<Size>)], names: &[String]) -> Fi
         .iter()
         .flat_map(|(_, sizes)| sizes.iter())
         .find_map(|s| s.chance);
-    let references = chance.map(|y| ReferenceLine {
-        name: "chance".into(),
-        y,
-    });
     let figure = DECLARED
         .figure("psychometric-scaling-{id}")
         .saying("id", ability.id())
         .saying("ability", ability.title())
         .with_series(lines);
     Figure {
-        references: references.into_iter().collect(),
+        references: ReferenceLine::chance(chance),
         ..figure
     }
 }
@@ -175,13 +170,10 @@ fn tested(ability: &Ability, series: &str, sizes: &[Size]) -> Tested {
     let x: Vec<f64> = sizes.iter().map(|s| s.parameters.log10()).collect();
     let y: Vec<f64> = sizes.iter().map(|s| s.value.value).collect();
     // Bounds that are a range of forms say nothing about items: there is no slope test then.
-    let known = sizes
-        .iter()
-        .all(|s| s.value.method != "range" && s.value.high > s.value.low);
-    let errors: Vec<f64> = sizes
-        .iter()
-        .map(|s| (s.value.high - s.value.low) / 2.0 / Z)
-        .collect();
+    let known = |s: &Size| s.value.method != "range" && s.value.high > s.value.low;
+    let known = sizes.iter().all(known);
+    let error = |s: &Size| (s.value.high - s.value.low) / 2.0 / Z;
+    let errors: Vec<f64> = sizes.iter().map(error).collect();
     let ends = |get: &dyn Fn(&Size) -> String| {
         let (first, last) = (sizes.first().map(get), sizes.last().map(get));
         format!(
@@ -234,10 +226,8 @@ fn judged(rows: Vec<Tested>) -> Vec<Vec<String>> {
         );
         cells.push(written(order_p));
         let significant = |p: Option<f64>| p.is_some_and(|p| p < ALPHA);
-        let rises = row
-            .slope
-            .as_ref()
-            .map_or(row.order.is_some_and(|o| o.0 > 0.0), |s| s.0.value > 0.0);
+        let ordered = row.order.is_some_and(|o| o.0 > 0.0);
+        let rises = row.slope.as_ref().map_or(ordered, |s| s.0.value > 0.0);
         let way = if rises { "rises" } else { "falls" };
         cells.push(match (significant(slope_p), significant(order_p)) {
             (true, true) => format!("{way} with size, by its items and by its order"),
@@ -254,16 +244,12 @@ fn judged(rows: Vec<Tested>) -> Vec<Vec<String>> {
 fn stages(runs: &[RunSummary], found: &[GrowthCurve]) -> Exhibits {
     let mut all: BTreeMap<Key, Vec<(f64, &GrowthCurve)>> = BTreeMap::new();
     let models: Vec<&ModelCard> = runs.iter().flat_map(|run| &run.manifest.models).collect();
-    for one in found
-        .iter()
-        .filter(|f| f.trajectory.ability.part == Part::Score)
-    {
+    let scores = |f: &&GrowthCurve| f.trajectory.ability.part == Part::Score;
+    for one in found.iter().filter(scores) {
         let t = &one.trajectory;
         let model = t.milestones.first().map_or("", |m| m.model.as_str());
-        let card = models
-            .iter()
-            .find(|c| c.model.to_string() == model)
-            .copied();
+        let mut cards = models.iter().copied();
+        let card = cards.find(|c| c.model.to_string() == model);
         if let (Some(_), Some((series, parameters))) = (one.window(), series(model, card)) {
             let key = (t.ability.clone(), series, t.conditions.clone());
             all.entry(key).or_default().push((parameters, one));

@@ -166,10 +166,10 @@ pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {
             steps.join(", "),
         ]
     };
-    DECLARED
-        .table("psychometric-left-out")
-        .with_rows(Cell::figures(all.iter().map(row).collect()))
-        .if_measured()
+    DECLARED.rows(
+        "psychometric-left-out",
+        Cell::figures(all.iter().map(row).collect()),
+    )
 }
 
 pub(super) fn doubts(found: &[GrowthCurve]) -> Option<Table> {
@@ -186,8 +186,5 @@ pub(super) fn doubts(found: &[GrowthCurve]) -> Option<Table> {
             }
         }
     }
-    DECLARED
-        .table("psychometric-doubts")
-        .with_rows(Cell::figures(rows))
-        .if_measured()
+    DECLARED.rows("psychometric-doubts", Cell::figures(rows))
 }

@@ -53,10 +53,10 @@ fn falling(values: &[f64]) -> Vec<f64> {
             pools.push((mean, n + m));
         }
     }
-    pools
+    let fitted = pools
         .into_iter()
-        .flat_map(|(mean, n)| std::iter::repeat_n(mean, n))
-        .collect()
+        .flat_map(|(mean, n)| std::iter::repeat_n(mean, n));
+    fitted.collect()
 }
 
 /// Where a falling curve passes a level, on the log axis.
@@ -84,13 +84,14 @@ fn learnt(trajectory: &Trajectory, guess: Option<f64>) -> Option<Learnt> {
     }
     let fit = falling(&y);
     let bits = (*fit.first()?, *fit.last()?);
-    let when = (bits.0 - bits.1 >= LEAST_FALL)
+    let falls = bits.0 - bits.1 >= LEAST_FALL;
+    let when = falls
         .then(|| crossing(&x, &fit, 0.5 * (bits.0 + bits.1)))
         .flatten();
     let least = y.iter().copied().fold(f64::INFINITY, f64::min);
     let level = 0.5 * (guess.unwrap_or(*y.first()?) + least);
     let steps: Vec<f64> = x.iter().map(|x| x.log10()).collect();
-    let sigmoid = (bits.0 - bits.1 >= LEAST_FALL)
+    let sigmoid = falls
         .then(|| {
             let found = sigmoid(&steps, &y).ok()?;
             found.crossing(level).filter(|_| found.before > found.after)
@@ -145,9 +146,8 @@ fn ages(words: &[Learnt]) -> Table {
             ]
         })
         .collect();
-    DECLARED
-        .table("psychometric-word-ages")
-        .with_rows(Cell::figures(rows))
+    let table = DECLARED.table("psychometric-word-ages");
+    table.with_rows(Cell::figures(rows))
 }
 
 /// How a word is dated.
@@ -183,10 +183,8 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
             .map(|(_, age, when)| (*age, when.log10()))
             .unzip();
         let rho = spearman(&child, &model).ok()?;
-        let without = words
-            .iter()
-            .filter(|w| w.size == size && w.norm.age.is_some() && when(w).is_none())
-            .count();
+        let undated = |w: &&Learnt| w.size == size && w.norm.age.is_some() && when(w).is_none();
+        let without = words.iter().filter(undated).count();
         found.push(((size, name), pairs.len(), without, rho));
     }
     if found.is_empty() {
@@ -230,10 +228,8 @@ fn columns(name: &str, values: &[&str]) -> Vec<(String, Vec<f64>)> {
     let most = kinds.iter().max_by_key(|(_, n)| **n).map(|(kind, _)| *kind);
     let others = kinds.keys().filter(|kind| Some(**kind) != most);
     let column = |kind: &&str| {
-        values
-            .iter()
-            .map(|v| if v == kind { 1.0 } else { 0.0 })
-            .collect()
+        let is = values.iter().map(|v| f64::from(u8::from(v == kind)));
+        is.collect()
     };
     others
         .map(|kind| {
@@ -259,15 +255,11 @@ fn explained(words: &[Learnt]) -> Option<Table> {
             let scale = |x: f64| if name == "children" { x } else { x.log10() };
             let y: Vec<f64> = own.iter().filter_map(|w| age(w)).map(scale).collect();
             let predictors = own.first().map_or(&[][..], |w| &w.norm.more);
-            let (names, all): (Vec<String>, Vec<Vec<f64>>) = predictors
-                .iter()
-                .enumerate()
-                .flat_map(|(at, (name, _))| {
-                    let values: Vec<&str> =
-                        own.iter().map(|w| w.norm.more[at].1.as_str()).collect();
-                    columns(name, &values)
-                })
-                .unzip();
+            let named = predictors.iter().enumerate().flat_map(|(at, (name, _))| {
+                let values = own.iter().map(|w| w.norm.more[at].1.as_str());
+                columns(name, &values.collect::<Vec<_>>())
+            });
+            let (names, all): (Vec<String>, Vec<Vec<f64>>) = named.unzip();
             if all.is_empty() || y.len() < all.len() + FEWEST_WORDS {
                 continue;
             }
@@ -305,8 +297,7 @@ fn scatter(words: &[Learnt]) -> Option<Figure> {
             .map(|(word, age, when)| Point::new(&word.norm.word, when.log10()).at(age));
         Series::measured(size, points)
     });
-    let figure = DECLARED.figure("psychometric-word-ages");
-    figure.with_series(series).if_measured()
+    DECLARED.series("psychometric-word-ages", series)
 }
 
 #[cfg(test)]

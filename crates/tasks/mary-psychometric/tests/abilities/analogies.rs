@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use mary_contract::{
-    ContinuationScore, Finish, Generated, Item, NoData, Outcome, Reply, Request, Response, Scored,
-    Target, Task, TaskSettings,
+    ContinuationScore, Generated, Item, NoData, Outcome, Reply, Request, Response, Scored, Target,
+    Task, TaskSettings,
 };
 use mary_psychometric::analogies::{AnalogiesPrompting, AnalogiesSurprisal, AnalogiesVectors, sat};
 
@@ -79,11 +79,7 @@ fn forty_questions_in_the_sat_layout_are_asked_and_judged_in_all_three_ways() {
     }
     for asked in &prompting {
         let (right, _) = correct(asked);
-        let answer = Generated {
-            text: ["a", "b", "c", "d", "e"][right].to_owned(),
-            finish: Finish::Stop,
-            reasoning: None,
-        };
+        let answer = Generated::whole(["a", "b", "c", "d", "e"][right].to_owned());
         let reply = Reply::bare(Response::Generated(answer));
         let verdict = AnalogiesPrompting.judge(&settings(), asked, &[reply]);
         assert_eq!(verdict.outcome, Outcome::Scored(1.0), "{}", asked.id);

@@ -49,10 +49,8 @@ impl fmt::Display for Formula {
                     _ => side.to_string(),
                 };
                 // A sum of sums from the left needs no brackets.
-                let plain = matches!(
-                    (sign, left.as_ref()),
-                    ('+' | '-', Self::Pair('+' | '-', ..))
-                );
+                let sums = (sign, left.as_ref());
+                let plain = matches!(sums, ('+' | '-', Self::Pair('+' | '-', ..)));
                 let (left, right) = (bracketed(left, plain), bracketed(right, false));
                 write!(f, "{left} {sign} {right}")
             }
@@ -238,9 +236,9 @@ impl Reader<'_> {
             ("*", _) => 0,
             (_, Some(at)) => at + 1,
             (digits, None) => digits.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
+                let known = self.regions.join(", ");
                 self.wrong(&format!(
-                    "there is no region `{digits}`; there are: {}",
-                    self.regions.join(", ")
+                    "there is no region `{digits}`; there are: {known}"
                 ))
             })?,
         };

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use mary_contract::{
     Ask, Citation, ContinuationScore, DataSource, Details, Estimate, InForce, Item, Items,
     Judgement, Measure, Needs, Param, Prompt, Reply, Request, Response, Sample, Score, Scoring,
-    Start, StartError, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
+    Start, StartError, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 use mary_stats::{LEVEL, intervals::mean_t};
 use serde_json::{Value, json};
 
 use crate::TaskFileError;
 use crate::form::StartForm;
-use crate::judge::{fault, not_finite, right};
+use crate::judge::{fault, not_applicable, not_finite};
 use read::{Design, DesignItem};
 
 /// A task with conditions, regions and predictions.
@@ -110,14 +110,13 @@ impl Design {
     fn item(&self, item: &DesignItem, start: &Start) -> Result<Item, TaskError> {
         let texts: Vec<String> = item.conditions.iter().map(|(_, r)| joined(r).0).collect();
         if texts.iter().any(String::is_empty) {
+            let (id, item) = (&self.id, &item.id);
             return Err(TaskError::Setting(format!(
-                "{}: item `{}` has a condition without words",
-                self.id, item.id
+                "{id}: item `{item}` has a condition without words"
             )));
         }
-        let conditions: serde_json::Map<String, Value> = item
-            .conditions
-            .iter()
+        let conditions = item.conditions.iter();
+        let conditions: serde_json::Map<String, Value> = conditions
             .map(|(name, regions)| (name.clone(), json!(regions)))
             .collect();
         let ask = Ask::subject(Request::Score(Score {
@@ -164,11 +163,7 @@ impl Design {
             }
             _ => return Err(fault("expected log-probabilities of each condition's text")),
         };
-        let unknown = |why: &str| {
-            Ok(Judgement::unscored(UnscoredReason::NotApplicable(
-                why.into(),
-            )))
-        };
+        let unknown = |why: &str| Ok(not_applicable(why));
         let Some(bits) = self.bits(item, scores) else {
             return unknown("the model does not tell where its tokens lie");
         };
@@ -176,7 +171,7 @@ impl Design {
             return Err(not_finite("a surprisal is not a number"));
         }
         let of = |number: usize, name: &str| bits.get(&(name.to_owned(), number)).copied();
-        let verdict = |formula: &formula::Formula| formula.holds(&of).map(right);
+        let verdict = |formula: &formula::Formula| formula.holds(&of).map(f64::from);
         let mut verdicts = Vec::new();
         for (name, formula) in &self.predictions {
             let Some(value) = verdict(formula) else {
@@ -198,14 +193,12 @@ impl Design {
                 Some((name, json!(formula.number(&of)? * weight)))
             })
             .collect();
-        let means: serde_json::Map<String, Value> = self
-            .shown()
+        let shown = self.shown();
+        let means: serde_json::Map<String, Value> = shown
             .iter()
             .filter_map(|region| {
-                Some((
-                    region.to_string(),
-                    json!(of(region.number, &region.condition)?),
-                ))
+                let mean = of(region.number, &region.condition)?;
+                Some((region.to_string(), json!(mean)))
             })
             .collect();
         judgement.notes = json!({ "effects": effects, "bits": means });
@@ -233,10 +226,10 @@ impl Design {
         let named = self.named_effects();
         let claims = self.predictions.iter().map(|(_, formula)| formula);
         let all = claims.chain(named.iter().map(|(_, formula, _)| formula));
-        let mut regions: Vec<(usize, String)> = all
+        let named = all
             .flat_map(formula::Formula::regions)
-            .map(|region| (region.number, region.name.clone()))
-            .collect();
+            .map(|region| (region.number, region.name.clone()));
+        let mut regions: Vec<(usize, String)> = named.collect();
         regions.sort();
         regions.dedup_by_key(|(number, _)| *number);
         let conditions = self.items.first().map_or(&[][..], |item| &item.conditions);
@@ -258,10 +251,7 @@ impl Task for DesignTask {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            score: true,
-            ..Needs::default()
-        }
+        Needs::SCORE
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
@@ -289,28 +279,15 @@ impl Task for DesignTask {
                 }
             }
         }
-        let effects = self
-            .design
-            .named_effects()
-            .into_iter()
-            .map(|(name, ..)| name);
+        let effects = self.design.named_effects().into_iter();
         let means = self.design.shown().into_iter().map(|r| r.to_string());
-        let named = effects.chain(means);
-        named
-            .filter_map(|name| {
-                let found = mean_t(values.get(&name)?, LEVEL).ok()?;
-                Some(Measure {
-                    name: format!("{name}, bits"),
-                    estimate: Estimate {
-                        value: found.value,
-                        low: found.low,
-                        high: found.high,
-                        n: found.n,
-                        method: found.method.to_string(),
-                    },
-                })
-            })
-            .collect()
+        let named = effects.map(|(name, ..)| name).chain(means);
+        let measures = named.filter_map(|name| {
+            let mean = mean_t(values.get(&name)?, LEVEL).ok()?;
+            let estimate = Estimate::new(mean.value, (mean.low, mean.high), mean.n, mean.method);
+            Some(Measure::new(format!("{name}, bits"), estimate))
+        });
+        measures.collect()
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {
@@ -332,26 +309,18 @@ impl Task for DesignTask {
             say(name, formula.to_string());
         }
         let first = design.predictions.first().map_or("", |(name, _)| name);
+        let rule = "holds; what is equal is neither greater nor smaller, and `=` holds within 0.001 bits and a relative 0.00001, as in SyntaxGym";
         say(
             "score",
-            format!(
-                "share of items for which `{first}` holds; what is equal is neither greater nor smaller, and `=` holds within 0.001 bits and a relative 0.00001, as in SyntaxGym"
-            ),
+            format!("share of items for which `{first}` {rule}"),
         );
-        say(
-            "regions",
-            format!(
-                "{} of the surprisals of a region's tokens, in bits; a token belongs to the region of its first letter",
-                format!("{:?}", design.metric).to_lowercase()
-            ),
-        );
-        say(
-            "intervals",
-            "over items, Student's t for effects and means".into(),
-        );
-        let crossed: Vec<String> = design
-            .factors
-            .iter()
+        let metric = format!("{:?}", design.metric).to_lowercase();
+        let rule = "of the surprisals of a region's tokens, in bits; a token belongs to the region of its first letter";
+        say("regions", format!("{metric} {rule}"));
+        let over = "over items, Student's t for effects and means";
+        say("intervals", over.into());
+        let factors = design.factors.iter();
+        let crossed: Vec<String> = factors
             .map(|f| format!("{} ({})", f.name, f.levels.join(", ")))
             .collect();
         if !crossed.is_empty() {

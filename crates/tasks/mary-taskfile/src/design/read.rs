@@ -9,9 +9,10 @@ use serde::Deserialize;
 use super::formula::Formula;
 use crate::TaskFileError;
 use crate::error::text_of;
-use crate::form::{Columns, StartForm};
+use crate::form::{Columns, Placed, StartForm};
 use crate::plan::content_hash;
-use crate::rows::{Format, Row, Table, format_of};
+use crate::rows::{Format, Row, Table};
+use crate::source::FileText;
 
 const LARGEST_MIB: u64 = 64;
 
@@ -100,22 +101,21 @@ pub(crate) fn read(path: &Path) -> Result<Option<Design>, TaskFileError> {
     let Ok(source) = text_of(path, LARGEST_MIB) else {
         return Ok(None);
     };
-    let reading = Reading {
+    let reading = FileText {
         path,
-        source: &source,
+        text: &source,
     };
-    if !toml {
-        let marks = ["\"predictions\"", "\"region_meta\"", "\"items\""];
-        return match marks.iter().all(|mark| source.contains(mark)) {
-            true => reading.suite().map(Some),
-            false => Ok(None),
-        };
-    }
+    let marks = ["\"predictions\"", "\"region_meta\"", "\"items\""];
     let headed = |line: &str| line.trim_start().starts_with("[design]");
-    match source.lines().any(headed) {
-        true => reading.form().map(Some),
-        false => Ok(None),
-    }
+    let found = if toml {
+        source.lines().any(headed).then(|| reading.design())
+    } else {
+        marks
+            .iter()
+            .all(|m| source.contains(m))
+            .then(|| reading.suite())
+    };
+    found.transpose()
 }
 
 #[derive(Deserialize)]
@@ -183,7 +183,7 @@ struct Form {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Data {
-    path: String,
+    path: Placed,
     format: Option<Format>,
 }
 
@@ -199,44 +199,21 @@ struct Body {
     start: Option<StartForm>,
 }
 
-struct Reading<'a> {
-    path: &'a Path,
-    source: &'a str,
-}
-
-impl Reading<'_> {
-    fn wrong(&self, line: usize, message: impl Into<String>) -> TaskFileError {
-        TaskFileError::Wrong {
-            path: self.path.to_owned(),
-            line,
-            message: message.into(),
-        }
-    }
-
-    /// The line in which a text stands.
-    fn line_of(&self, text: &str) -> usize {
-        let before = self.source.split(text).next().unwrap_or_default();
-        1 + before.matches('\n').count()
-    }
-
+impl FileText<'_> {
     fn formula(&self, text: &str, regions: &[String]) -> Result<Formula, TaskFileError> {
-        Formula::parse(text, regions).map_err(|why| self.wrong(self.line_of(text), why))
+        Formula::parse(text, regions).map_err(|why| self.wrong(self.place(text), why))
     }
 
     /// Whether formulas speak of regions and conditions that the items have.
     fn sound(&self, design: Design) -> Result<Design, TaskFileError> {
-        let wrong = |message: String| Err(self.wrong(1, message));
+        let wrong = |message: String| Err(self.wrong(0, message));
         let Some(first) = design.items.first() else {
             return wrong("the design has no items".into());
         };
         let conditions: Vec<&str> = first.conditions.iter().map(|(c, _)| c.as_str()).collect();
         for item in &design.items {
-            let own = item.conditions.iter().map(|(c, _)| c.as_str());
-            if !conditions
-                .iter()
-                .all(|c| item.conditions.iter().any(|(o, _)| o == c))
-                || own.count() != conditions.len()
-            {
+            let has = |c: &&str| item.conditions.iter().any(|(own, _)| own == c);
+            if !conditions.iter().all(has) || item.conditions.len() != conditions.len() {
                 return wrong(format!(
                     "item `{}` does not have each condition once; expected: {}",
                     item.id,
@@ -248,43 +225,40 @@ impl Reading<'_> {
         let effects = design.effects.iter().map(|effect| &effect.formula);
         for region in predictions.chain(effects).flat_map(Formula::regions) {
             if !conditions.contains(&region.condition.as_str()) {
-                return wrong(format!(
-                    "{region} names no condition; there are: {}",
-                    conditions.join(", ")
-                ));
+                let known = conditions.join(", ");
+                return wrong(format!("{region} names no condition; there are: {known}"));
             }
-            if region.number > design.regions.len() {
-                return wrong(format!(
-                    "{region} names no region; there are {}",
-                    design.regions.len()
-                ));
+            let regions = design.regions.len();
+            if region.number > regions {
+                return wrong(format!("{region} names no region; there are {regions}"));
             }
         }
         Ok(design)
     }
 
     fn suite(&self) -> Result<Design, TaskFileError> {
-        let suite: Suite = serde_json::from_str(self.source)
-            .map_err(|e| self.wrong(e.line(), format!("this is no suite of SyntaxGym: {e}")))?;
+        let suite: Suite = serde_json::from_str(self.text).map_err(|e| TaskFileError::Wrong {
+            path: self.path.to_owned(),
+            line: e.line(),
+            message: format!("this is no suite of SyntaxGym: {e}"),
+        })?;
         let mut regions: Vec<(usize, String)> = Vec::new();
         for (number, name) in suite.region_meta {
             let number = number.parse().ok().filter(|n| *n > 0);
             let why = "`region_meta` has numbers from 1 as keys";
-            regions.push((number.ok_or_else(|| self.wrong(1, why))?, name));
+            regions.push((number.ok_or_else(|| self.wrong(0, why))?, name));
         }
         regions.sort();
         let mut predictions = Vec::new();
         for (at, prediction) in suite.predictions.iter().enumerate() {
-            if prediction.kind != "formula" {
-                let why = format!(
-                    "a prediction is of the kind `{}`, not a formula",
-                    prediction.kind
-                );
-                return Err(self.wrong(1, why));
+            let kind = &prediction.kind;
+            if kind != "formula" {
+                let why = format!("a prediction is of the kind `{kind}`, not a formula");
+                return Err(self.wrong(0, why));
             }
             let formula = self.formula(&prediction.formula, &[])?;
             if !formula.is_claim() {
-                return Err(self.wrong(1, format!("`{formula}` predicts nothing: it is a number")));
+                return Err(self.wrong(0, format!("`{formula}` predicts nothing: it is a number")));
             }
             predictions.push((format!("prediction {}", at + 1), formula));
         }
@@ -305,7 +279,7 @@ impl Reading<'_> {
             title: suite.meta.name,
             about: suite.meta.comment,
             citation: (suite.meta.reference, String::new()),
-            content: content_hash(&["mary-taskfile design 1", self.source]),
+            content: content_hash(&["mary-taskfile design 1", self.text]),
             metric: suite.meta.metric,
             start: None,
             regions: regions.into_iter().map(|(_, name)| name).collect(),
@@ -316,59 +290,29 @@ impl Reading<'_> {
         })
     }
 
-    fn form(&self) -> Result<Design, TaskFileError> {
-        let form: Form = toml::from_str(self.source).map_err(|error| {
-            let at = error.span().map_or(0, |s| s.start);
-            let before = self.source.get(..at).unwrap_or_default();
-            let line = 1 + before.matches('\n').count();
-            self.wrong(line, error.message().trim_end())
-        })?;
-        let file = self
-            .path
-            .parent()
-            .unwrap_or(Path::new(""))
-            .join(&form.data.path);
-        let format = match form.data.format {
-            Some(format) => format,
-            None => format_of(&file).map_err(|why| self.wrong(self.line_of("[data]"), why))?,
-        };
-        let table = Table::open(file.clone(), format, None, None).map_err(|source| {
-            TaskFileError::Unreadable {
-                path: file,
-                what: "the data",
-                source,
-                hint: "\nhint: `path` is seen from the folder of the task file".into(),
-            }
-        })?;
+    fn design(&self) -> Result<Design, TaskFileError> {
+        let form: Form = self.form()?;
+        let table = self.table(&form.data.path, form.data.format, None, None)?;
         let (factors, regions, items) = self.items(&form.design, &table)?;
         let mut predictions = self.formulas(&form.predictions, &regions, true)?;
         if predictions.is_empty() {
-            return Err(self.wrong(self.line_of("[predictions]"), "there is no prediction"));
+            return Err(self.wrong(self.place("[predictions]"), "there is no prediction"));
         }
         // In the order of the file: the first decides.
-        let below = self
-            .source
-            .split("[predictions]")
-            .last()
-            .unwrap_or_default();
+        let below = self.text.split("[predictions]").last().unwrap_or_default();
         predictions.sort_by_key(|(name, _)| below.find(name.as_str()));
         let mut effects = Vec::new();
-        for (name, text, weight) in
-            crossing(&factors, form.design.critical.as_deref(), &predictions)
-        {
-            let formula = self.formula(&text, &regions)?;
-            effects.push(Effect {
-                name,
-                formula,
-                weight,
-            });
-        }
-        let own = self.formulas(&form.effects, &regions, false)?;
-        effects.extend(own.into_iter().map(|(name, formula)| Effect {
+        let effect = |name, formula, weight| Effect {
             name,
             formula,
-            weight: 1.0,
-        }));
+            weight,
+        };
+        let critical = form.design.critical.as_deref();
+        for (name, text, weight) in crossing(&factors, critical, &predictions) {
+            effects.push(effect(name, self.formula(&text, &regions)?, weight));
+        }
+        let own = self.formulas(&form.effects, &regions, false)?.into_iter();
+        effects.extend(own.map(|(name, formula)| effect(name, formula, 1.0)));
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let name = form.name.unwrap_or_else(|| stem.into_owned());
         let (family, task) = name.split_once('/').unwrap_or(("own", &name));
@@ -378,7 +322,7 @@ impl Reading<'_> {
             title: form.title.unwrap_or_else(|| task.to_owned()),
             about: form.about,
             citation: (form.citation, form.link),
-            content: content_hash(&["mary-taskfile design 1", self.source, &table.hash]),
+            content: content_hash(&["mary-taskfile design 1", self.text, &table.hash]),
             metric: form.design.metric,
             start: form.design.start,
             regions,
@@ -397,16 +341,16 @@ impl Reading<'_> {
     ) -> Result<Vec<(String, Formula)>, TaskFileError> {
         let mut found = Vec::new();
         for (name, value) in table {
-            let line = self.line_of(name);
+            let at = self.place(name);
             let text = value.as_str();
-            let text = text.ok_or_else(|| self.wrong(line, format!("`{name}` is no text")))?;
-            let formula = Formula::parse(text, regions).map_err(|why| self.wrong(line, why))?;
+            let text = text.ok_or_else(|| self.wrong(at, format!("`{name}` is no text")))?;
+            let formula = Formula::parse(text, regions).map_err(|why| self.wrong(at, why))?;
             if formula.is_claim() != claims {
                 let why = match claims {
                     true => "a prediction compares: it has `<`, `>` or `=`",
                     false => "an effect is a number: sums and differences of regions",
                 };
-                return Err(self.wrong(line, format!("`{name}`: {why}")));
+                return Err(self.wrong(at, format!("`{name}`: {why}")));
             }
             found.push((name.clone(), formula));
         }
@@ -416,20 +360,17 @@ impl Reading<'_> {
     /// The table's rows as items, with the factors' levels and the names of regions.
     fn items(&self, body: &Body, table: &Table) -> Result<Read, TaskFileError> {
         let told =
-            |error: mary_contract::TaskError| self.wrong(self.line_of("[data]"), error.to_string());
-        let mut factors: Vec<Factor> = body
-            .factors
-            .iter()
-            .map(|name| Factor {
-                name: name.clone(),
-                levels: Vec::new(),
-            })
-            .collect();
+            |error: mary_contract::TaskError| self.wrong(self.place("[data]"), error.to_string());
+        let factor = |name: &String| Factor {
+            name: name.clone(),
+            levels: Vec::new(),
+        };
+        let mut factors: Vec<Factor> = body.factors.iter().map(factor).collect();
         let mut names: Vec<String> = body.regions.names().to_vec();
         let cut = matches!(body.regions, Columns::One(_));
         if factors.is_empty() || names.is_empty() {
             let why = "a design has `factors` and `regions`: names of columns";
-            return Err(self.wrong(self.line_of("[design]"), why));
+            return Err(self.wrong(self.place("[design]"), why));
         }
         let mut items: Vec<DesignItem> = Vec::new();
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -472,29 +413,20 @@ impl Reading<'_> {
             let most = items
                 .iter()
                 .flat_map(|i| &i.conditions)
-                .map(|(_, r)| r.len());
-            names = (1..=most.max().unwrap_or(0))
-                .map(|n| n.to_string())
-                .collect();
+                .map(|(_, r)| r.len())
+                .max()
+                .unwrap_or(0);
+            names = (1..=most).map(|n| n.to_string()).collect();
         }
         Ok((factors, names, items))
     }
 
     fn column(&self, row: &Row, name: &str) -> Result<String, TaskFileError> {
-        match row.columns.get(name) {
-            Some(serde_json::Value::String(text)) => Ok(text.trim().to_owned()),
-            Some(serde_json::Value::Null) => Ok(String::new()),
-            Some(other) => Ok(other.to_string()),
-            None => {
-                let have: Vec<&str> = row.columns.keys().map(String::as_str).collect();
-                let why = format!(
-                    "{}: there is no column `{name}`; there are: {}",
-                    row.file,
-                    have.join(", ")
-                );
-                Err(self.wrong(self.line_of("[design]"), why))
-            }
-        }
+        let text = row.text(name).map_err(|have| {
+            let why = format!("{}: there is no column `{name}`; {have}", row.file);
+            self.wrong(self.place("[design]"), why)
+        })?;
+        Ok(text.trim().to_owned())
     }
 }
 
@@ -513,9 +445,8 @@ fn crossing(
     let ([a, b], [c, d]) = (one.levels.as_slice(), two.levels.as_slice()) else {
         return Vec::new();
     };
-    let named = predictions
-        .iter()
-        .flat_map(|(_, formula)| formula.regions());
+    let claims = predictions.iter().map(|(_, formula)| formula);
+    let named = claims.flat_map(Formula::regions);
     let mut regions: Vec<&str> = match critical {
         Some(name) => vec![name],
         None => named.map(|region| region.name.as_str()).collect(),
@@ -527,23 +458,24 @@ fn crossing(
         let at = |x: &str, y: &str| format!("({region};%{x}_{y}%)");
         let (ac, ad, bc, bd) = (at(a, c), at(a, d), at(b, c), at(b, d));
         let (first, second) = (&one.name, &two.name);
-        found.extend([
-            (
-                format!("{first}: {b} - {a}, region {region}"),
-                format!("{bc} + {bd} - {ac} - {ad}"),
-                0.5,
-            ),
-            (
-                format!("{second}: {d} - {c}, region {region}"),
-                format!("{ad} + {bd} - {ac} - {bc}"),
-                0.5,
-            ),
-            (
-                format!("{first} × {second}, region {region}"),
-                format!("[{bd} - {bc}] - [{ad} - {ac}]"),
-                1.0,
-            ),
-        ]);
+        let mut add = |what: String, formula: String, weight: f64| {
+            found.push((format!("{what}, region {region}"), formula, weight));
+        };
+        add(
+            format!("{first}: {b} - {a}"),
+            format!("{bc} + {bd} - {ac} - {ad}"),
+            0.5,
+        );
+        add(
+            format!("{second}: {d} - {c}"),
+            format!("{ad} + {bd} - {ac} - {bc}"),
+            0.5,
+        );
+        add(
+            format!("{first} × {second}"),
+            format!("[{bd} - {bc}] - [{ad} - {ac}]"),
+            1.0,
+        );
     }
     found
 }

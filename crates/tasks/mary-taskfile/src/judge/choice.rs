@@ -6,7 +6,7 @@ use mary_contract::{Generated, Item, Judgement};
 use regex::Regex;
 
 use super::text::{fold, holds};
-use super::{Reading, fault, right};
+use super::{Reading, fault};
 use crate::asking::letter;
 use crate::form::Ignore;
 
@@ -29,7 +29,7 @@ pub(super) fn judge(item: &Item, said: &Generated) -> Reading {
     let Some(at) = named(&said.text, options) else {
         return Ok(None);
     };
-    let verdict = Judgement::scored(right(at == correct));
+    let verdict = Judgement::scored(f64::from(at == correct));
     Ok(Some(verdict.read_as(letter(at))))
 }
 

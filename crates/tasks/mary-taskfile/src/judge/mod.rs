@@ -13,7 +13,7 @@ pub(crate) use scores::perplexities;
 pub(crate) use vectors::correlations;
 
 use mary_contract::{
-    ErrorKind, Finish, Generated, Item, Judgement, Outcome, Reply, Response, Target, UnscoredReason,
+    ErrorKind, Generated, Item, Judgement, Outcome, Reply, Response, Target, UnscoredReason,
 };
 
 use crate::asking::AskSettings;
@@ -44,7 +44,7 @@ pub(crate) fn judge(
                 JudgeKind::Regex => text::pattern(plan, item, said),
                 _ => number::judge(plan, wanted, item, said),
             }?;
-            Ok(verdict.unwrap_or_else(|| unread(said)))
+            Ok(verdict.unwrap_or_else(|| Judgement::unscored(said.unread())))
         }),
     };
     let verdict = verdict.unwrap_or_else(|refused| *refused);
@@ -68,20 +68,10 @@ fn generated(answers: &[Reply]) -> Result<&Generated, Box<Judgement>> {
     let Some(Response::Generated(said)) = answers.first().map(|r| &r.answer) else {
         return Err(fault("expected an answer in words"));
     };
-    let refused = |reason| Err(Box::new(Judgement::unscored(reason)));
-    match said.finish {
-        Finish::Refusal => refused(UnscoredReason::Refused),
-        Finish::ContentFilter => refused(UnscoredReason::Filtered),
-        _ if said.text.trim().is_empty() => Err(Box::new(unread(said))),
-        _ => Ok(said),
+    match said.withheld().is_some() || said.text.trim().is_empty() {
+        true => Err(Box::new(Judgement::unscored(said.unread()))),
+        false => Ok(said),
     }
-}
-
-fn unread(said: &Generated) -> Judgement {
-    Judgement::unscored(match said.finish {
-        Finish::Length => UnscoredReason::Truncated,
-        _ => UnscoredReason::Unparsed,
-    })
 }
 
 /// There is nothing that could be judged.
@@ -90,15 +80,11 @@ pub(crate) fn not_applicable(why: &str) -> Judgement {
 }
 
 pub(crate) fn fault(message: &str) -> Box<Judgement> {
-    Box::new(Judgement::failed(ErrorKind::Internal, message))
+    Box::new(Judgement::fault(message))
 }
 
 pub(crate) fn not_finite(message: &str) -> Box<Judgement> {
     Box::new(Judgement::failed(ErrorKind::NotFinite, message))
-}
-
-pub(crate) fn right(is: bool) -> f64 {
-    if is { 1.0 } else { 0.0 }
 }
 
 fn accepted(item: &Item) -> Vec<&str> {

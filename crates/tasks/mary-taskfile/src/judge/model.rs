@@ -6,7 +6,7 @@ use mary_contract::{Generated, Item, Judgement, Reply, Target, TaskError, Unscor
 use regex::Regex;
 use serde_json::json;
 
-use super::{Verdict, fault, generated, number, right, unread};
+use super::{Verdict, fault, generated, number};
 use crate::plan::Plan;
 use crate::rows::Columns;
 
@@ -63,14 +63,15 @@ fn read(scale: Option<[f64; 2]>, said: &Generated) -> Judgement {
         None => {
             let last = VERDICT.as_ref().and_then(|p| p.find_iter(text).last());
             let word = last.map(|word| word.as_str().to_lowercase());
-            let verdict = word.map(|word| Judgement::scored(right(word == "yes")).read_as(word));
-            verdict.unwrap_or_else(|| unread(said))
+            let verdict =
+                word.map(|word| Judgement::scored(f64::from(word == "yes")).read_as(word));
+            verdict.unwrap_or_else(|| Judgement::unscored(said.unread()))
         }
         Some([low, high]) => {
             let within = |x: &&f64| (low..=high).contains(*x);
             let marks = number::all(text);
             marks.iter().rfind(within).map_or_else(
-                || unread(said),
+                || Judgement::unscored(said.unread()),
                 |mark| Judgement::scored((mark - low) / (high - low)).read_as(mark.to_string()),
             )
         }
@@ -79,18 +80,14 @@ fn read(scale: Option<[f64; 2]>, said: &Generated) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use mary_contract::{Finish, Outcome};
+    use mary_contract::Outcome;
 
     use super::*;
 
     #[test]
     fn the_last_verdict_counts() {
         let outcome = |scale, text: &str| {
-            let said = Generated {
-                text: text.into(),
-                finish: Finish::Stop,
-                reasoning: None,
-            };
+            let said = Generated::whole(text.into());
             read(scale, &said).outcome
         };
         assert_eq!(

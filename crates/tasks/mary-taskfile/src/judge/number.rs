@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use mary_contract::{Generated, Item, Judgement, Target};
 use regex::Regex;
 
-use super::{Reading, fault, right};
+use super::{Reading, fault};
 use crate::asking::AskSettings;
 use crate::form::Take;
 use crate::plan::Plan;
@@ -31,16 +31,14 @@ pub(super) fn judge(plan: &Plan, wanted: &AskSettings, item: &Item, said: &Gener
     let Some(&value) = found else {
         return Ok(None);
     };
-    let slack = wanted
-        .tolerance
-        .max(plan.form.judge.relative * target.abs());
+    let relative = plan.form.judge.relative * target.abs();
+    let slack = wanted.tolerance.max(relative);
     // Numbers in decimal are seldom exact in binary.
     let rounding = 1e-9 * target.abs().max(1e-9);
     let off = (value - target).abs();
+    let verdict = Judgement::scored(f64::from(off <= slack + rounding));
     Ok(Some(
-        Judgement::scored(right(off <= slack + rounding))
-            .read_as(value.to_string())
-            .measured("error", off),
+        verdict.read_as(value.to_string()).measured("error", off),
     ))
 }
 

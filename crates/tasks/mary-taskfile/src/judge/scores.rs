@@ -4,24 +4,19 @@
 use std::f64::consts::LN_2;
 
 use mary_contract::{
-    ContinuationScore, Estimate, Item, Judgement, Measure, Reply, Response, Sample, Target,
+    ContinuationScore, Estimate, Item, Judgement, Measure, Reply, Response, Sample, Target, best,
 };
-use mary_generators::best;
 use mary_stats::bootstrap::{Bootstrap, Units, percentile};
 use serde_json::json;
 
-use super::{Verdict, fault, not_applicable, not_finite, right};
+use super::{Verdict, fault, not_applicable, not_finite};
 use crate::asking::{AskSettings, letter};
 use crate::form::{Normalisation, TiesForm};
 
-fn measure(normalisation: Normalisation) -> &'static str {
+fn measure(normalisation: Normalisation) -> String {
     match normalisation {
-        Normalisation::None => "by_sum",
-        Normalisation::Token => "by_token",
-        Normalisation::Byte => "by_byte",
-        Normalisation::Character => "by_character",
-        Normalisation::Word => "by_word",
-        Normalisation::Unconditional => "by_unconditional",
+        Normalisation::None => "by_sum".to_owned(),
+        other => format!("by_{}", other.name()),
     }
 }
 
@@ -46,7 +41,7 @@ pub(super) fn choice(
         let (at, score) = best(values, correct)?;
         Some(match ties {
             TiesForm::Shared => (at, score),
-            TiesForm::First => (at, right(at == correct)),
+            TiesForm::First => (at, f64::from(at == correct)),
         })
     };
     let Some((at, score)) = best(chosen) else {
@@ -65,12 +60,12 @@ pub(super) fn choice(
     let mut judgement = Judgement::scored(score)
         .read_as(said)
         .measured("margin", margin)
-        .measured("tie_rate", right(tie));
+        .measured("tie_rate", f64::from(tie));
     for (name, values) in &values {
         if *name != wanted.normalisation
             && let Some((_, score)) = best(values)
         {
-            judgement = judgement.measured(measure(*name), score);
+            judgement = judgement.measured(&measure(*name), score);
         }
     }
     judgement.notes = json!({ "logprobs": of(Normalisation::None) });
@@ -120,7 +115,7 @@ pub(super) fn greedy(answers: &[Reply]) -> Verdict {
         let why = "the model does not tell whether a token was its first choice";
         return Ok(not_applicable(why));
     };
-    let mut judgement = Judgement::scored(right(ranks.iter().all(|r| *r == 1)));
+    let mut judgement = Judgement::scored(f64::from(ranks.iter().all(|r| *r == 1)));
     judgement.notes = json!({ "logprob": sum });
     Ok(judgement)
 }
@@ -155,16 +150,9 @@ pub(crate) fn perplexities(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Mea
     };
     let measure = |name: &str, of: &dyn Fn(&[usize]) -> f64| {
         let found = percentile(&Units::singles(rows.len()), of, &Bootstrap::default()).ok()?;
-        let estimate = Estimate::new(
-            found.value,
-            (found.low, found.high),
-            rows.len(),
-            found.method,
-        );
-        Some(Measure {
-            name: name.to_owned(),
-            estimate,
-        })
+        let bounds = (found.low, found.high);
+        let estimate = Estimate::new(found.value, bounds, rows.len(), found.method);
+        Some(Measure::new(name, estimate))
     };
     let bytes = |d: &[usize]| ratio(d, &|r| r.1.unwrap_or(0.0));
     let words = |d: &[usize]| ratio(d, &|r| r.2.unwrap_or(0.0));

@@ -2,7 +2,7 @@
 
 use mary_contract::{Generated, Item, Judgement};
 
-use super::{Reading, accepted, fault, right};
+use super::{Reading, accepted, fault};
 use crate::form::{Ignore, Take};
 use crate::plan::Plan;
 use regex::{Captures, NoExpand};
@@ -16,21 +16,17 @@ pub(super) fn exact(plan: &Plan, item: &Item, said: &Generated) -> Reading {
     let is = |a: &&str| bared(plan, a) == bare;
     let accepted = accepted(item);
     let verbatim = accepted.iter().any(|a| a.trim() == text);
-    Ok(Some(
-        Judgement::scored(right(accepted.iter().any(is)))
-            .read_as(text)
-            .measured("verbatim", right(verbatim)),
-    ))
+    let verdict = Judgement::scored(f64::from(accepted.iter().any(is))).read_as(text);
+    Ok(Some(verdict.measured("verbatim", f64::from(verbatim))))
 }
 
 /// One of those accepted stands somewhere in the answer, as whole words.
 pub(super) fn contains(plan: &Plan, item: &Item, said: &Generated) -> Reading {
     let ignore = ignored(plan);
     let text = fold(&said.text, ignore);
-    let found = accepted(item)
-        .into_iter()
-        .find(|a| holds(&text, &fold(a, ignore)));
-    let verdict = Judgement::scored(right(found.is_some()));
+    let mut accepted = accepted(item).into_iter();
+    let found = accepted.find(|a| holds(&text, &fold(a, ignore)));
+    let verdict = Judgement::scored(f64::from(found.is_some()));
     Ok(Some(match found {
         Some(found) => verdict.read_as(found),
         None => verdict,
@@ -62,7 +58,7 @@ pub(super) fn pattern(plan: &Plan, item: &Item, said: &Generated) -> Reading {
     let bare = bared(plan, text);
     let is = |a: &&str| bared(plan, a) == bare;
     let correct = accepted(item).iter().any(is);
-    Ok(Some(Judgement::scored(right(correct)).read_as(text)))
+    Ok(Some(Judgement::scored(f64::from(correct)).read_as(text)))
 }
 
 /// Case and punctuation around an answer are ignored unless the file says otherwise.

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Estimate, Item, Judgement, Measure, Observed, PooledVectors, Reply, Sample, Target,
+    Estimate, Item, Judgement, Measure, Observed, PooledVectors, Reply, Sample, Target, best,
 };
-use mary_generators::best;
 use mary_stats::correlation::{pearson, spearman};
 use serde_json::json;
 
@@ -96,7 +95,7 @@ pub(crate) fn correlations(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Mea
                 let r = &found.r;
                 let estimate = Estimate::new(r.value, (r.low, r.high), x.len(), r.method);
                 let name = called(kind);
-                measures.push(Measure { name, estimate });
+                measures.push(Measure::new(name, estimate));
             }
         }
     }

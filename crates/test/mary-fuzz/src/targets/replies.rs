@@ -73,10 +73,8 @@ fn open(
 
 /// Whether a question is answered.
 fn generates(model: &mut dyn Model) -> bool {
-    let mut queue: TestQueue<_, Generated> = TestQueue::new([Generate {
-        prompt: Prompt::chat("hello"),
-        sampling: Sampling::greedy(4),
-    }]);
+    let mut queue: TestQueue<_, Generated> =
+        TestQueue::new([Generate::new(Prompt::chat("hello"), Sampling::greedy(4))]);
     if let Some(generator) = model.generator() {
         generator.generate(&mut queue);
     }
@@ -84,12 +82,8 @@ fn generates(model: &mut dyn Model) -> bool {
 }
 
 fn scores(model: &mut dyn Model, prefix: Prompt) -> bool {
-    let mut queue: TestQueue<_, Scored> = TestQueue::new([Score {
-        prefix,
-        continuations: vec![" A".into()],
-        start: Start::Model,
-        details: Default::default(),
-    }]);
+    let mut queue: TestQueue<_, Scored> =
+        TestQueue::new([Score::new(prefix, vec![" A".into()], Start::Model)]);
     if let Some(scorer) = model.scorer() {
         scorer.score(&mut queue);
     }

@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    Ask, Capabilities, Exchange, Finish, Generate, Generated, Item, Judgement, Key, ModelCard,
-    ModelSettings, Prompt, Reply, Request, Response, RunManifest, Sample, SampleId, Sampling,
-    Target as ItemTarget, TaskRun, TaskSettings,
+    Ask, Capabilities, Exchange, Generate, Generated, Item, Judgement, Key, ModelCard, Prompt,
+    Reply, Request, Response, RunManifest, Sample, SampleId, Sampling, Target as ItemTarget,
+    TaskRun,
 };
 use mary_fetch::datasets::{Limits, unpack_tar_gz, unpack_zip};
 use mary_store::{ExportForm, ImportOptions, PaidAnswers, RunFolder, export, import};
@@ -38,27 +38,15 @@ fn manifest() -> Result<RunManifest, SetupError> {
         version: "0.1.0".into(),
         command: vec!["mary".into(), "run".into()],
         models: vec![card],
-        model_settings: ModelSettings::default(),
-        judge: None,
-        judge_choice: mary_contract::JudgeChoice::None,
-        execution: mary_contract::ExecutionSettings::default(),
         tasks: vec![TaskRun {
             id: "htest/rhyme".into(),
             version: 1,
-            content: None,
-            settings: TaskSettings::default(),
-            limit: None,
             conventions: [("ties".to_owned(), "one half".to_owned())].into(),
-            dataset_hash: None,
-            asked: None,
-            judging: Default::default(),
-            scoring: None,
-            twin: None,
-            imported: None,
-            source: None,
+            ..TaskRun::default()
         }],
         trials: 1,
         seed: 42,
+        ..RunManifest::default()
     })
 }
 
@@ -75,21 +63,14 @@ fn sample(n: usize) -> Result<Sample, SetupError> {
         correct: n % 2,
     };
     Ok(Sample {
-        id: SampleId {
-            model: "builtin/small".into(),
-            task: "htest/rhyme".into(),
-            item: name.clone(),
-            trial: 0,
-        },
+        id: SampleId::new("builtin/small", "htest/rhyme", name.clone(), 0),
         item: Item::new(name, target, vec![]).tagged("label", "A"),
         exchanges: vec![Exchange {
             key,
             ask: Ask::subject(request),
-            reply: Ok(Reply::bare(Response::Generated(Generated {
-                text: "A".into(),
-                finish: Finish::Stop,
-                reasoning: None,
-            }))),
+            reply: Ok(Reply::bare(Response::Generated(Generated::whole(
+                "A".into(),
+            )))),
         }],
         judgement: Judgement::scored(1.0).measured("strict", 0.5),
     })

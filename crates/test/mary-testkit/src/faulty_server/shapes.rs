@@ -29,49 +29,6 @@ pub(super) fn housekeeping(state: &State, incoming: &Heard) -> Option<String> {
     None
 }
 
-/// Jobs of tuning, which break like questions do. A job is `done` where a real service would have begun it, whatever
-/// becomes of the answer.
-pub(super) fn tuning(state: &State, incoming: &Heard, done: bool) -> Option<Value> {
-    let path = incoming.path.split('?').next().unwrap_or_default();
-    let rest = path.strip_prefix("/v1/fine_tuning/jobs")?;
-    let mut stored = lock(&state.stored);
-    if incoming.method != "GET" {
-        let body: Value = serde_json::from_slice(&incoming.body).unwrap_or_default();
-        let id = format!("ftjob-{}", stored.len());
-        if done {
-            lock(&state.books).batches += 1;
-            let job = Stored {
-                lines: vec![],
-                looks: 0,
-                name: body,
-            };
-            stored.insert(id.clone(), job);
-        }
-        return Some(json!({"id": id, "status": "validating_files"}));
-    }
-    let rest = rest.trim_start_matches('/');
-    if rest.is_empty() {
-        let jobs = stored.iter().filter(|(id, _)| id.starts_with("ftjob-"));
-        let list: Vec<Value> = jobs
-            .map(|(id, job)| json!({"id": id, "training_file": job.name.get("training_file")}))
-            .collect();
-        return Some(json!({"object": "list", "data": list, "has_more": false}));
-    }
-    let Some(job) = stored.get_mut(rest) else {
-        return Some(json!({"error": {"message": "no such job"}}));
-    };
-    job.looks += u32::from(done);
-    let ended = job.looks > state.script.batch_looks;
-    let model = job.name.get("model").and_then(Value::as_str);
-    let tuned = format!("ft:{}:lab:mary:1", model.unwrap_or_default());
-    Some(json!({
-        "id": rest,
-        "status": if ended { "succeeded" } else { "running" },
-        "fine_tuned_model": ended.then_some(tuned),
-        "trained_tokens": ended.then_some(123_456),
-    }))
-}
-
 fn files(state: &State, rest: &str, get: bool, body: &[u8]) -> String {
     let mut stored = lock(&state.stored);
     if !get {

@@ -107,11 +107,10 @@ fn subjects(dice: &mut Dice, things: &[Thing]) -> Vec<(QuestionKind, usize)> {
 }
 
 fn asked(scene: &Scene, asked: Vec<(QuestionKind, usize)>) -> Vec<Phrase> {
-    asked
-        .into_iter()
-        .filter_map(|(kind, subject)| scene.ask(kind, subject))
-        .flat_map(|question| question.answered(question.right()))
-        .collect()
+    let asked = asked.into_iter();
+    let questions = asked.filter_map(|(kind, subject)| scene.ask(kind, subject));
+    let answered = questions.flat_map(|question| question.answered(question.right()));
+    answered.collect()
 }
 
 /// A line for each shape, in any order, each a sentence or each a list of its colour, shape and corner. What

@@ -1,5 +1,6 @@
 //! `mary study new` and `mary study power`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -9,55 +10,30 @@ use mary_lab::scale::{Scale, item_hash};
 use mary_platform::counted;
 use mary_stats::crossed::StudyPlan;
 use mary_study::freeze::{Frozen, StudyTask, freeze};
-use mary_study::judgements;
 use mary_study::lists::Lists;
 use mary_study::presets::{Preset, preset, presets};
 use mary_study::question::{NoneFits, Question};
 use mary_study::settings::{Check, CheckKind, Consent, Language, Platform, PlatformKind, Rules};
-use mary_study::{AdaptiveTest, Settings, Study, random_token, reading};
+use mary_study::{AdaptiveTest, Settings, Study, judgements, random_token, reading};
+use serde::Deserialize;
 
-use super::texts::{Texts, with_number};
 use crate::cli::choices::{Choices, one_of};
 use crate::commands::run::until;
 use crate::commands::{print, tell};
 use crate::exit::{Status, UsageError, usage_error};
 use crate::settings::Place;
 
-const LISTS: Choices<Lists> = &[
-    (
-        "latin",
-        Lists::Latin,
-        "Every item in every place equally often",
-    ),
-    (
-        "balanced",
-        Lists::Balanced,
-        "The same items, in an order of each person's own",
-    ),
-];
+const LISTS: Choices<Lists> = &[("latin", Lists::Latin), ("balanced", Lists::Balanced)];
 
-const NONE_FITS: Choices<NoneFits> = &[
-    (
-        "beside",
-        NoneFits::Beside,
-        "A mark beside the answer, which counts as it is",
-    ),
-    (
-        "instead",
-        NoneFits::Instead,
-        "In place of an answer; counts as wrong",
-    ),
-];
+const NONE_FITS: Choices<NoneFits> =
+    &[("beside", NoneFits::Beside), ("instead", NoneFits::Instead)];
 
-const LANGUAGES: Choices<Language> = &[
-    ("en", Language::En, "English"),
-    ("zh", Language::Zh, "Chinese"),
-];
+const LANGUAGES: Choices<Language> = &[("en", Language::En), ("zh", Language::Zh)];
 
 const PLATFORMS: Choices<PlatformKind> = &[
-    ("none", PlatformKind::None, "A plain link"),
-    ("prolific", PlatformKind::Prolific, "Prolific"),
-    ("mturk", PlatformKind::Mturk, "Mechanical Turk"),
+    ("none", PlatformKind::None),
+    ("prolific", PlatformKind::Prolific),
+    ("mturk", PlatformKind::Mturk),
 ];
 
 #[derive(Debug, Args)]
@@ -110,7 +86,7 @@ pub struct NewStudyArgs {
     #[arg(long)]
     pub items: Option<usize>,
     /// How items are given to people
-    #[arg(long, value_parser = one_of(LISTS), default_value = "latin")]
+    #[arg(long, value_parser = one_of("design.lists", LISTS), default_value = "latin")]
     pub lists: Lists,
     /// Seed of items, lists and orders
     #[arg(long, default_value_t = 0)]
@@ -122,7 +98,7 @@ pub struct NewStudyArgs {
     #[arg(long, alias = "num-fewshot")]
     pub shots: Option<usize>,
     /// People may say that none of the options fits: beside the answer that they give all the same, or instead of one
-    #[arg(long, value_name = "HOW", value_parser = one_of(NONE_FITS), num_args = 0..=1, require_equals = true, default_missing_value = "beside")]
+    #[arg(long, value_name = "HOW", value_parser = one_of("design.none-fits", NONE_FITS), num_args = 0..=1, require_equals = true, default_missing_value = "beside")]
     pub none_fits: Option<NoneFits>,
     /// Seconds for one question; 0 is no limit [default: what the task's protocol gives, or none]
     #[arg(long)]
@@ -131,10 +107,10 @@ pub struct NewStudyArgs {
     #[arg(long)]
     pub name: Option<String>,
     /// Language of the pages
-    #[arg(long, value_parser = one_of(LANGUAGES), default_value = "en")]
+    #[arg(long, value_parser = one_of("design.languages", LANGUAGES), default_value = "en")]
     pub language: Language,
     /// Where people come from
-    #[arg(long, value_parser = one_of(PLATFORMS), default_value = "none")]
+    #[arg(long, value_parser = one_of("design.platforms", PLATFORMS), default_value = "none")]
     pub platform: PlatformKind,
 }
 
@@ -195,7 +171,7 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
         .or(args.preset.map(|p| p.people))
         .unwrap_or(PEOPLE);
     if let Some(preset) = args.preset {
-        tell(&format!("design: {}", preset.about));
+        tell!("design: {}", preset.about);
     }
     let folder = args.out.file_name().unwrap_or_default().to_string_lossy();
     let name = args.name.clone().unwrap_or_else(|| folder.into_owned());
@@ -251,15 +227,15 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     let untold = |q: &&Question| q.instruction.trim().is_empty() && q.reading.is_empty();
     let untold = study.questions.iter().filter(untold).count();
     if untold > 0 {
-        tell(&format!(
+        tell!(
             "note: {} without a line that says what to do\n\
              hint: `[people] wording` in a task file of your own adds one, or say it in `instructions` of study.toml",
             counted(untold, "item")
-        ));
+        );
     }
-    tell(&format!(
+    tell!(
         "{}, {}, {} a person, list by list ({:?})\n\
-         fill in what stands in brackets in {}/study.toml, and look at its other texts, checks and rules\n\
+         fill in the parts in brackets in {}/study.toml, and look at its other texts, checks and rules\n\
          then: mary study serve {}",
         counted(study.questions.len(), "item"),
         counted(people, "person"),
@@ -267,7 +243,7 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
         settings.lists,
         study.path.display(),
         study.path.display()
-    ));
+    );
     Ok(Status::Done)
 }
 
@@ -382,7 +358,7 @@ pub fn power(args: &PowerArgs) -> anyhow::Result<Status> {
         sd_items: args.sd_items,
     };
     let mut text = format!(
-        "half the width of the 95 % interval over people and items, {} items a person\n{:>8}",
+        "half-width of the 95 % interval over people and items, {} items a person\n{:>8}",
         args.per_person, "items"
     );
     let people = [10u64, 20, 30, 50, 100, 200];
@@ -406,4 +382,55 @@ pub fn power(args: &PowerArgs) -> anyhow::Result<Status> {
     ));
     print(&text)?;
     Ok(Status::Done)
+}
+
+/// The texts that a new study begins with, in the languages of its pages (`texts.toml`).
+#[derive(Debug, Deserialize)]
+pub struct Texts {
+    pub title: String,
+    pub consent: String,
+    pub instructions: String,
+    /// For sentences that are read word by word.
+    pub reading: String,
+    /// For judges of whole texts.
+    pub judging: String,
+    /// For judges of single points that a text may make.
+    pub judging_points: String,
+    pub choose_third: String,
+    pub choose_second: String,
+    pub answers: Vec<String>,
+}
+
+impl Texts {
+    pub fn in_language(language: Language) -> anyhow::Result<Self> {
+        let mut all: BTreeMap<String, Self> =
+            toml::from_str(include_str!("texts.toml")).context("texts.toml")?;
+        all.remove(language.name()).context("texts.toml")
+    }
+}
+
+pub fn with_number(text: &str, n: usize) -> String {
+    text.replace("{n}", &n.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_has_its_texts_and_a_place_for_the_number() {
+        for language in [Language::En, Language::Zh] {
+            let texts = Texts::in_language(language).unwrap();
+            for text in [
+                &texts.instructions,
+                &texts.reading,
+                &texts.judging,
+                &texts.judging_points,
+            ] {
+                assert!(with_number(text, 7).contains(" 7 "), "{text}");
+            }
+            assert_eq!(texts.answers.len(), 4);
+            assert!(texts.consent.contains("\n\n["));
+        }
+    }
 }

@@ -150,8 +150,8 @@ pub fn read(place: &Place, files: &[PathBuf], args: &ReadArgs) -> anyhow::Result
             .iter()
             .any(|(_, form)| form.lines.iter().any(|l| l.of.model == forms::BLIND))
         {
-            tell(
-                "hint: --run RUN shows each model by itself, and writes the run again with the judgements",
+            tell!(
+                "hint: --run RUN shows each model by itself, and writes the run again with the judgements"
             );
         }
         return Ok(Status::Done);
@@ -166,7 +166,7 @@ pub fn read(place: &Place, files: &[PathBuf], args: &ReadArgs) -> anyhow::Result
     if !args.json {
         summary::show(&made, false)?;
     }
-    tell(&path.display().to_string());
+    tell!("{}", path.display());
     Ok(Status::Done)
 }
 

@@ -3,30 +3,27 @@
 mod design;
 mod judging;
 mod people;
-mod texts;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
+use design::{NewStudyArgs, PowerArgs};
+use judging::ReadArgs;
+use mary_platform::counted;
 use mary_store::RunFolder;
 use mary_study::simulate::{self, Behaviour, Simulation};
 use mary_study::store::{Admission, StoreThread};
 use mary_study::{Session, paper, server};
-
-use design::{NewStudyArgs, PowerArgs};
-use judging::ReadArgs;
 use people::{CloseArgs, ExportStudyArgs, ResultsArgs, StudyPathArgs, WithdrawArgs};
 
 use super::{print, tell};
 use crate::command::Command;
 use crate::exit::{Status, UsageError, usage_error};
-use crate::own;
-use crate::rundir;
 use crate::settings::Place;
+use crate::{own, rundir};
 
 #[derive(Debug, Args)]
 pub struct StudyArgs {
@@ -174,12 +171,9 @@ fn opened(place: &Place, path: &Path) -> anyhow::Result<(Session, StoreThread)> 
         session.know_run(&place.runs)?;
         let deletion = session.finish_deletions(Some(&place.registry))?;
         for line in &deletion.waiting {
-            tell(&format!("note: deleted answers are still in {line}"));
+            tell!("note: deleted answers are still in {line}");
         }
-        deletion
-            .notes
-            .iter()
-            .for_each(|n| tell(&format!("note: {n}")));
+        deletion.notes.iter().for_each(|n| tell!("note: {n}"));
     }
     Ok((session, thread))
 }
@@ -196,8 +190,8 @@ fn serve(place: &Place, args: &ServeStudyArgs) -> anyhow::Result<Status> {
             ));
         }
         settings.reachable().map_err(unready)?;
-        tell(
-            "test: texts may still have to be filled in; what is answered counts, so try it on a copy of the folder",
+        tell!(
+            "test: texts may still have to be filled in; answers count, so try it on a copy of the folder"
         );
     } else {
         settings.ready().map_err(unready)?;
@@ -207,23 +201,23 @@ fn serve(place: &Place, args: &ServeStudyArgs) -> anyhow::Result<Status> {
     let entry = session.study.secrets.entry.clone();
     let address = SocketAddr::new(args.host, args.port);
     let here = match session.admission()? {
-        Admission::Open => "people take part at",
+        Admission::Open => "participants go to",
         Admission::LettingFinish => {
-            "nobody new is let in (`close --let-finish`); whoever is taking part may finish at"
+            "no new participants are admitted (`close --let-finish`); whoever is taking part may finish at"
         }
         Admission::Closed => {
             "the study is closed: no answer is taken, and whoever took part may withdraw at"
         }
     };
     server::serve(session, address, &mut |bound| {
-        tell(&format!(
+        tell!(
             "{here} http://{bound}/s/{entry}\n\
-             how it stands: http://{bound}/admin (any name; the password is `admin` in {}/secrets.json)\n\
+             status page: http://{bound}/admin (any name; the password is `admin` in {}/secrets.json)\n\
              Ctrl-C ends it; nothing that was answered is lost",
             args.study.display()
-        ));
+        );
         if !args.host.is_loopback() {
-            tell("note: answers travel unencrypted unless a reverse proxy with TLS stands before this (docs/people.md)");
+            tell!("note: answers travel unencrypted unless a reverse proxy with TLS stands in front of this server (docs/people.md)");
         }
     })
     .with_context(|| format!("port {} cannot be used; --port names another", args.port))?;
@@ -314,8 +308,7 @@ fn read(place: &Place, args: &ReadArgs) -> anyhow::Result<Status> {
         [study, marks] if study.is_dir() => {
             let (session, _thread) = opened(place, study)?;
             let sheets = paper::read(&session, marks)?;
-            let read = if sheets == 1 { "sheet" } else { "sheets" };
-            print(&format!("{sheets} {read} read\n"))?;
+            print(&format!("{} read\n", counted(sheets, "sheet")))?;
             Ok(Status::Done)
         }
         forms if forms.iter().all(|f| f.is_file()) => judging::read(place, forms, args),

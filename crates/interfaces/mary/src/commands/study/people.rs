@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mary_contract::{Outcome, Sample, TaskRun, model_labels};
@@ -99,12 +98,12 @@ pub fn status(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status>
     let unfinished = Unfinished::among(&people);
     match admission {
         Admission::Open => {}
-        Admission::LettingFinish => tell(&format!(
-            "note: nobody new is let in; {} may finish",
+        Admission::LettingFinish => tell!(
+            "note: nobody new is admitted; {} may finish",
             counted(session.inside()?, "person")
-        )),
+        ),
         Admission::Closed if unfinished.is_empty() => {}
-        Admission::Closed => tell(&format!("note: {unfinished}")),
+        Admission::Closed => tell!("note: {unfinished}"),
     }
     Ok(Status::Done)
 }
@@ -118,14 +117,14 @@ pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
     if inside > 0 && args.let_finish {
         session.stop_admission()?;
         print(&format!(
-            "nobody new is let in; {} may finish\n",
+            "nobody new is admitted; {} may finish\n",
             counted(inside, "person")
         ))?;
-        tell(&format!("then: mary study close {}", args.study.display()));
+        tell!("then: mary study close {}", args.study.display());
         return Ok(Status::Done);
     }
     if inside > 0 && !args.yes && !may_close(inside)? {
-        tell("nothing was changed");
+        tell!("nothing was changed");
         return Ok(Status::Incomplete);
     }
     let Some((path, made, found)) = session.close(&place.registry, &place.runs)? else {
@@ -135,7 +134,7 @@ pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
         } else {
             print("the study is closed\n")?;
         }
-        tell(&format!("note: no run was written: {why}"));
+        tell!("note: no run was written: {why}");
         return Ok(Status::Done);
     };
     summary::show(&made, args.json)?;
@@ -144,15 +143,15 @@ pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
         super::judging::show(&session, &found.samples)?;
     }
     note_unfinished(found.unfinished);
-    tell(&format!(
+    tell!(
         "{} finished, {} of them excluded by the rules\n{}\n\
-         next: mary report {} (with a run of models beside it), mary study results {} --against RUN",
+         next: mary report {} (add a run of models to compare), mary study results {} --against RUN",
         counted(found.finished, "person"),
         found.excluded,
         path.display(),
         path.display(),
         path.display()
-    ));
+    );
     Ok(Status::Done)
 }
 
@@ -169,7 +168,7 @@ fn nobody_counts(found: &Results) -> String {
 
 fn note_unfinished(unfinished: Unfinished) {
     if !unfinished.is_empty() {
-        tell(&format!("note: {unfinished}"));
+        tell!("note: {unfinished}");
     }
 }
 
@@ -182,14 +181,14 @@ fn may_close(inside: usize) -> anyhow::Result<bool> {
     );
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return usage_error(format!(
-            "{who}\nhint: --let-finish lets nobody new in and lets them finish; --yes closes at once, and \
+            "{who}\nhint: --let-finish admits nobody new and lets them finish; --yes closes at once, and \
              whoever has begun gets the completion code"
         ));
     }
-    tell(&format!(
+    tell!(
         "{who}; --let-finish would let them finish\n\
          Close now? Whoever has begun gets the completion code. [y/N]"
-    ));
+    );
     let mut said = String::new();
     std::io::stdin().read_line(&mut said)?;
     Ok(["y", "yes"].contains(&said.trim().to_ascii_lowercase().as_str()))
@@ -299,7 +298,7 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
     show(&samples)?;
     for (at, one) in differences.iter().flatten().enumerate() {
         if at == 0 {
-            print("\npeople minus model, paired by item (95 % interval: items drawn again)\n")?;
+            print("\npeople minus model, paired by item (95 % interval by resampling items)\n")?;
         }
         print(&format!("{one}\n"))?;
     }
@@ -327,19 +326,18 @@ struct Bounds {
 
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (label, items) = (&self.label, self.items);
-        let n = if items == 1 { "item" } else { "items" };
+        let (label, items) = (&self.label, counted(self.items, "item"));
         match (&self.found, &self.error) {
             (Some(found), _) => write!(
                 f,
-                "{label}: {:+.2} [{:+.2}, {:+.2}] on {items} {n}",
+                "{label}: {:+.2} [{:+.2}, {:+.2}] on {items}",
                 100.0 * found.difference,
                 100.0 * found.low,
                 100.0 * found.high
             ),
             (None, error) => write!(
                 f,
-                "{label}: {items} {n} in common; {}",
+                "{label}: {items} in common; {}",
                 error.as_deref().unwrap_or_default()
             ),
         }
@@ -459,10 +457,7 @@ pub fn withdraw(place: &Place, args: &WithdrawArgs) -> anyhow::Result<Status> {
             (format!("{who} and all their answers"), deletion)
         }
     };
-    deletion
-        .notes
-        .iter()
-        .for_each(|n| tell(&format!("note: {n}")));
+    deletion.notes.iter().for_each(|n| tell!("note: {n}"));
     if deletion.complete() {
         print(&format!(
             "{who}: deleted from the database, its journal and every copy that Mary wrote\n"
@@ -475,10 +470,10 @@ pub fn withdraw(place: &Place, args: &WithdrawArgs) -> anyhow::Result<Status> {
     for line in &deletion.waiting {
         print(&format!("still in {line}\n"))?;
     }
-    tell(&format!(
+    tell!(
         "a running `mary study serve` goes on with it, and so does every later command, for example:\n\
          mary study status {}",
         args.study.display()
-    ));
+    );
     Ok(Status::Incomplete)
 }

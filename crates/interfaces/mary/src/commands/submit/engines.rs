@@ -177,14 +177,14 @@ impl Call<'_> {
             Ok(id) => (Some(id), None),
             Err(error) => (None, Some(error)),
         };
-        tell(&format!(
+        tell!(
             "submitted {} as {}{}",
             counted(self.job.shards.len(), "shard"),
             jobs.join(", "),
             merge
                 .as_ref()
                 .map_or_else(String::new, |id| format!("; merge {id} waits for them"))
-        ));
+        );
         self.note(jobs, merge)?;
         match trouble {
             Some(error) => Err(error),
@@ -195,10 +195,10 @@ impl Call<'_> {
     /// Starts another tool's command, or says how to.
     fn by_script(&self, tool: &str, mut command: Command, line: &str) -> anyhow::Result<Status> {
         if printed(tool, &["--help"]).is_none() {
-            tell(&format!(
+            tell!(
                 "`{tool}` is not here; the scripts are in {}\nsubmit them where it is: {line}",
                 self.job.folder.join("submit").display()
-            ));
+            );
             return Ok(Status::Done);
         }
         let status = command.status().with_context(|| line.to_owned())?;
@@ -236,10 +236,7 @@ impl Call<'_> {
             std::thread::sleep(Duration::from_millis(20));
         }
         if !failed.is_empty() {
-            tell(&format!(
-                "shards that did not end well: {}",
-                failed.join(", ")
-            ));
+            tell!("shards that did not end well: {}", failed.join(", "));
         }
         merge(self.job)
     }

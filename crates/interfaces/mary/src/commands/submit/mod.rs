@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use mary_lab::cluster::progress::{self, ShardProgress, Standing};
 use mary_lab::cluster::{Engine, Job, Needs, Script, Submissions, hyperqueue, kubernetes, slurm};
+use mary_platform::counted;
 use mary_store::RunFolder;
+use serde_json::json;
 
 use super::run::RunArgs;
 use super::sweep::{self, SweepArgs};
 use crate::cli::PlaceArgs;
 use crate::cli::choices::{Choices, one_of};
 use crate::command::{Command, typed};
+use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, UsageError, usage_error};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
@@ -46,14 +49,10 @@ struct Work {
 }
 
 const ENGINES: Choices<Engine> = &[
-    (
-        "slurm",
-        Engine::Slurm,
-        "An array of Slurm, and a merge that waits for it",
-    ),
-    ("hyperqueue", Engine::Hyperqueue, "An array of HyperQueue"),
-    ("kubernetes", Engine::Kubernetes, "An Indexed Job"),
-    ("local", Engine::Local, "Processes on this machine"),
+    ("slurm", Engine::Slurm),
+    ("hyperqueue", Engine::Hyperqueue),
+    ("kubernetes", Engine::Kubernetes),
+    ("local", Engine::Local),
 ];
 
 /// Divides a run or sweep into shards and hands them to an engine: scripts are kept in the run folder,
@@ -62,7 +61,7 @@ const ENGINES: Choices<Engine> = &[
 #[derive(Debug, Args)]
 pub struct SubmitArgs {
     /// Who runs the shards
-    #[arg(value_parser = one_of(ENGINES), default_value = "local")]
+    #[arg(value_parser = one_of("submit.engines", ENGINES), default_value = "local")]
     pub engine: Engine,
     /// How many shards [default: as many as last time, else 8]
     #[arg(short = 'n', long)]
@@ -344,13 +343,13 @@ fn say(work: &Work, job: &Job, standing: &[ShardProgress], queued: &[usize]) {
     let count = |is: fn(&Standing) -> bool| standing.iter().filter(|s| is(&s.standing)).count();
     let complete = count(|s| *s == Standing::Complete);
     let running = count(|s| matches!(s, Standing::Running(_)));
-    super::tell(&format!(
+    tell!(
         "{}: {}; {complete} complete, {running} running, {} waiting, {} to be submitted",
         work.folder.display(),
-        mary_platform::counted(job.of, "shard"),
+        counted(job.of, "shard"),
         queued.len(),
         job.shards.len()
-    ));
+    );
 }
 
 fn dry_run(
@@ -362,10 +361,10 @@ fn dry_run(
 ) -> anyhow::Result<Status> {
     let hours = hours(args, work, standing);
     if args.json {
-        super::print_json(&serde_json::json!({
+        print_json(&json!({
             "folder": work.folder,
             "shards": work.planned.iter().zip(&work.shares).enumerate().map(|(index, (planned, share))| {
-                serde_json::json!({
+                json!({
                     "shard": index, work.unit: planned, "share": share,
                     "submit": job.shards.contains(&index),
                     "hours": hours.as_ref().map(|(all, _)| all * share),
@@ -378,7 +377,7 @@ fn dry_run(
         return Ok(Status::Done);
     }
     for script in scripts {
-        super::print(&format!("== {}\n{}\n", script.name, script.text))?;
+        print(&format!("== {}\n{}\n", script.name, script.text))?;
     }
     let mut text = format!(
         "{:>8}  {:>12}  {:>7}  {:>7}\n",
@@ -399,12 +398,12 @@ fn dry_run(
             share * 100.0
         ));
     }
-    super::print(&text)?;
+    print(&text)?;
     match hours {
-        Some((all, how)) => super::tell(&format!("{all:.3} hours in all, {how}")),
-        None => super::tell("hours cannot be estimated before a shard has run: no rate is known"),
+        Some((all, how)) => tell!("{all:.3} hours in all, {how}"),
+        None => tell!("hours cannot be estimated before a shard has run: no rate is known"),
     }
-    super::tell("nothing was submitted");
+    tell!("nothing was submitted");
     Ok(Status::Done)
 }
 

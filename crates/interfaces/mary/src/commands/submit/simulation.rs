@@ -31,10 +31,12 @@ pub fn simulate(args: &SubmitArgs, text: &str) -> anyhow::Result<Status> {
         return Ok(Status::Done);
     }
     print(&format!("{outcome}\n"))?;
-    tell(&format!(
+    tell!(
         "simulated: {devices} devices, {} shards, {} failures a device-hour, {:.2} GB/s from the hub in all; rates of \
          BLiMP in full on one H200 (docs/history/cuda.md)",
-        scenario.shards, rates.failures, args.hub_rate
-    ));
+        scenario.shards,
+        rates.failures,
+        args.hub_rate
+    );
     Ok(Status::Done)
 }

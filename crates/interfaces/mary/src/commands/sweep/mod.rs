@@ -14,6 +14,7 @@ use mary_platform::counted;
 use super::shard;
 use crate::command::Command;
 use crate::commands::run::RunArgs;
+use crate::commands::{carry_out, tell};
 use crate::exit::{Status, missing_error, usage_error};
 use crate::laboratory::laboratory;
 use crate::progress::Progress;
@@ -75,7 +76,7 @@ impl Command for SweepArgs {
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let shard = self.run.shard.map(shard::resolve).transpose()?;
-        let node = shard.and_then(|shard| shard::node_cache(shard, self.run.no_cache));
+        let node = shard.and_then(|shard| shard::node_cache(shard, self.run.models.no_cache));
         let mut lab = laboratory(place);
         if let Some(node) = &node {
             lab = lab.answers(node.clone());
@@ -85,13 +86,13 @@ impl Command for SweepArgs {
         sweep.spec.execution.cache &= shard.is_none() || node.is_some();
         let mut state = sweep.open_state(&place.runs, &crate::words::words())?;
         let left = sweep.left(&state).len();
-        super::tell(&format!(
+        tell!(
             "sweep: {}, {left} to do, in {}",
             counted(sweep.ours().len(), "checkpoint"),
             state.path().display()
-        ));
+        );
         let stop = interrupt::flag()?;
-        let mut progress = Progress::new(self.run.quiet);
+        let mut progress = Progress::new(self.run.models.quiet);
         if let Some(shard) = shard {
             let watch = shard::Watch::begin(state.path(), shard, &sweep, &state, node.as_deref())?;
             let ended = sweep.go(&mut state, &mut progress, &stop);
@@ -99,15 +100,15 @@ impl Command for SweepArgs {
             ended?;
             let left = sweep.left(&state).len();
             let checkpoints = counted(left, "checkpoint");
-            super::tell(&format!("shard {shard}: {checkpoints} left"));
-            super::tell(&format!("sweep:  {}", state.path().display()));
+            tell!("shard {shard}: {checkpoints} left");
+            tell!("sweep:  {}", state.path().display());
             return Ok(Status::done_if(left == 0));
         }
         let stopped = sweep.go(&mut state, &mut progress, &stop);
         // Whatever happened, what is there is shown.
         let records = state.records(&sweep.members);
-        let shown = super::carry_out::ShowOptions {
-            quiet: self.run.quiet,
+        let shown = carry_out::ShowOptions {
+            quiet: self.run.models.quiet,
             json: self.run.json,
             report: !self.run.no_report,
         };
@@ -121,7 +122,7 @@ impl Command for SweepArgs {
 pub fn merge(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
     let mut state = State::open(folder, &serde_json::Value::Null)?;
     let new = state.join()?;
-    super::tell(&format!("{} joined", counted(new, "checkpoint")));
+    tell!("{} joined", counted(new, "checkpoint"));
     let records = state.all();
     if !records.iter().any(|r| r.run().is_some()) {
         return missing_error(format!(
@@ -130,7 +131,7 @@ pub fn merge(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status>
             folder.display()
         ));
     }
-    let shown = super::carry_out::ShowOptions {
+    let shown = carry_out::ShowOptions {
         quiet: true,
         json,
         report: true,

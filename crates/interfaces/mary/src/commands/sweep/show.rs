@@ -9,11 +9,11 @@ use mary_lab::checkpoints::{Fault, Record, State, faults};
 use mary_lab::families::amount;
 use mary_report::ScoreScale;
 use mary_report::html::ReportOptions;
-use mary_store::RunFolder;
 
 use crate::commands::carry_out::ShowOptions;
 use crate::commands::development::exhibits;
-use crate::commands::{chapters, print, print_json, summary, tell};
+use crate::commands::{DECLARED, chapters, print, print_json, summary, tell};
+use crate::library;
 
 /// A score far from those before and after it: seen in the results, not in the weights.
 const OFF_TREND: &str = "off the trend";
@@ -39,7 +39,7 @@ impl Swept {
         for record in &records {
             if let Some(folder) = record.run() {
                 let path = state.runs().join(folder);
-                let summary = mary_lab::load_summary(registry, &RunFolder::open(&path)?)?;
+                let summary = library::summary(registry, &path)?;
                 runs.push(Ran {
                     path,
                     model: record.model.clone(),
@@ -94,7 +94,7 @@ fn exhibit(registry: &Registry, sweeps: &mut [Swept]) -> (Exhibits, Vec<PathBuf>
 }
 
 /// The chapter that a report of a sweep begins with: the curves, then the checkpoints and windows as tables.
-fn made(sweeps: &[Swept], development: Exhibits) -> chapters::MadeChapter {
+fn made(sweeps: &[Swept], development: Exhibits) -> chapters::AnyChapter<'static> {
     let mut shown = development;
     for (place, swept) in sweeps.iter().enumerate() {
         let mut table = swept.table();
@@ -109,13 +109,16 @@ fn made(sweeps: &[Swept], development: Exhibits) -> chapters::MadeChapter {
         }
         shown.tables.insert(place, table);
     }
-    chapters::MadeChapter(CHAPTER, "The sweep", shown)
+    chapters::made(CHAPTER, "The sweep", shown)
 }
 
 const CHAPTER: &str = "sweep";
 
 /// The first chapter of a report that has sweeps, from what lies in their folders.
-pub fn chapter(registry: &Registry, states: &[&State]) -> anyhow::Result<chapters::MadeChapter> {
+pub fn chapter(
+    registry: &Registry,
+    states: &[&State],
+) -> anyhow::Result<chapters::AnyChapter<'static>> {
     let read = states
         .iter()
         .map(|state| Swept::read(registry, state, state.all()));
@@ -156,18 +159,15 @@ pub fn show(
         }
     }
     for fault in wrong {
-        tell(&format!(
-            "{}: {}: {}",
-            fault.model, fault.kind, fault.message
-        ));
+        tell!("{}: {}: {}", fault.model, fault.kind, fault.message);
     }
     if shown.report && !paths.is_empty() {
         let out = summary::report_path(state.path());
         let chapter = made(&sweeps, development);
-        chapters::write_with(registry, &paths, vec![Box::new(chapter)], &out, &leading())?;
-        tell(&format!("report: {}", out.display()));
+        chapters::write_with(registry, &paths, &[chapter], &out, &leading())?;
+        tell!("report: {}", out.display());
     }
-    tell(&format!("sweep:  {}", state.path().display()));
+    tell!("sweep:  {}", state.path().display());
     Ok(!swept.wrong.is_empty())
 }
 
@@ -198,49 +198,36 @@ fn checkpoints(
         ..
     } = swept;
     let short = |task: &str| task.rsplit('/').next().unwrap_or(task).to_owned();
-    let mut head = vec!["model".to_owned(), "checkpoint".into(), "tokens".into()];
-    head.extend(tasks.iter().map(|task| short(task)));
+    let rows = records.iter().map(|record| {
+        let mut row = vec![
+            record.size.clone().into(),
+            record.revision.clone().into(),
+            Cell::figure(record.tokens.map_or_else(String::new, |t| amount(t as f64))),
+        ];
+        let ran = runs.iter().find(|r| r.model == record.model);
+        row.extend(tasks.iter().map(|task| {
+            let of = |ran: &&Ran| {
+                let row = ran.summary.rows.iter().find(|r| r.task == *task)?;
+                Some(written(&ran.summary, row, row.score.as_ref()?))
+            };
+            ran.as_ref().and_then(of).unwrap_or_default()
+        }));
+        let said = wrong.iter().filter(|f| f.model == record.model);
+        row.push(
+            said.map(|f| format!("{}: {}", f.kind, f.message))
+                .collect::<Vec<_>>()
+                .join("; ")
+                .into(),
+        );
+        row
+    });
+    let mut table = DECLARED
+        .table("sweep-checkpoints")
+        .with_heads("tasks", tasks.iter().map(|task| short(task)))
+        .with_rows(rows);
     // Tokens and scores; the remark behind them is text.
-    let numbers_end = head.len();
-    head.push("remark".into());
-    let rows = records
-        .iter()
-        .map(|record| {
-            let mut row = vec![
-                record.size.clone().into(),
-                record.revision.clone().into(),
-                Cell::figure(record.tokens.map_or_else(String::new, |t| amount(t as f64))),
-            ];
-            let ran = runs.iter().find(|r| r.model == record.model);
-            row.extend(tasks.iter().map(|task| {
-                let of = |ran: &&Ran| {
-                    let row = ran.summary.rows.iter().find(|r| r.task == *task)?;
-                    Some(written(&ran.summary, row, row.score.as_ref()?))
-                };
-                ran.as_ref().and_then(of).unwrap_or_default()
-            }));
-            let said = wrong.iter().filter(|f| f.model == record.model);
-            row.push(
-                said.map(|f| format!("{}: {}", f.kind, f.message))
-                    .collect::<Vec<_>>()
-                    .join("; ")
-                    .into(),
-            );
-            row
-        })
-        .collect();
-    Table {
-        id: "sweep-checkpoints".into(),
-        title: "Checkpoints".into(),
-        caption: "Scores of every checkpoint with samples and 95 % interval, and what speaks against it. The weights of a revision are \
-                  compared with those of all others of its size; those that are not what their name \
-                  says are in no figure."
-            .into(),
-        head,
-        rows,
-        published: vec![],
-        numbers: NumberColumns::At((2..numbers_end).collect()),
-    }
+    table.numbers = NumberColumns::At((2..3 + tasks.len()).collect());
+    table
 }
 
 fn as_json(

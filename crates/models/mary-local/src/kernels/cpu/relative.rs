@@ -1,4 +1,6 @@
-//! Attention that scores distances beside keys. Each row is computed by itself.
+//! Attention that scores distances beside keys, and attention to a source. Each row is computed by itself.
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -38,18 +40,40 @@ pub fn attend(
             cache,
             (&rows, &places),
             heads,
-            (settings.scale, relative),
+            (settings.scale, Some(relative)),
             out,
         );
     };
     out.par_chunks_mut(width).enumerate().for_each(work);
 }
 
+/// Rows of queries see all keys of the source that stands beside their range; the ranges follow one another.
+pub fn across(
+    queries: &[f32],
+    heads: &Heads,
+    scale: f32,
+    sources: &[(Range<usize>, LayerCache<'_>)],
+) -> Vec<f32> {
+    let width = heads.q_width();
+    let mut out = vec![0.0; queries.len()];
+    let work = |(row, out): (usize, &mut [f32])| {
+        let at = sources.partition_point(|(rows, _)| rows.end <= row);
+        let Some((_, source)) = sources.get(at) else {
+            return;
+        };
+        let rows: Vec<usize> = (0..source.keys.len() / heads.kv_width()).collect();
+        let query = &queries[row * width..][..width];
+        one(query, *source, (&rows, &rows), heads, (scale, None), out);
+    };
+    out.par_chunks_mut(width).enumerate().for_each(work);
+    out
+}
+
 widest! {
     /// One row: what all its heads give.
     fn one(
         query: &[f32], cache: LayerCache<'_>, seen: (&[usize], &[usize]), heads: &Heads,
-        by: (f32, &RelativeOf), out: &mut [f32],
+        by: (f32, Option<&RelativeOf>), out: &mut [f32],
     ) = one_inner
 }
 
@@ -59,7 +83,7 @@ fn one_inner<const FMA: bool>(
     cache: LayerCache<'_>,
     (rows, places): (&[usize], &[usize]),
     heads: &Heads,
-    (scale, relative): (f32, &RelativeOf),
+    (scale, relative): (f32, Option<&RelativeOf>),
     out: &mut [f32],
 ) {
     let (width, dim) = (heads.q_width(), heads.head_dim);
@@ -71,11 +95,18 @@ fn one_inner<const FMA: bool>(
         let mut most = f32::NEG_INFINITY;
         for ((score, &row), &place) in scores.iter_mut().zip(rows).zip(places) {
             let key = &cache.keys[row * heads.kv_width() + kv..][..dim];
-            let far_key = &relative.keys[place * width + own.start..][..dim];
-            let far_query = &relative.queries[place * width + own.start..][..dim];
-            let sum =
-                dot::<FMA>(query, key) + dot::<FMA>(query, far_key) + dot::<FMA>(far_query, key);
-            *score = sum * scale;
+            let near = dot::<FMA>(query, key);
+            *score = match relative {
+                None => near * scale,
+                Some(relative) if !relative.biases.is_empty() => {
+                    near * scale + relative.biases[place * heads.heads + head]
+                }
+                Some(relative) => {
+                    let far_key = &relative.keys[place * width + own.start..][..dim];
+                    let far_query = &relative.queries[place * width + own.start..][..dim];
+                    (near + dot::<FMA>(query, far_key) + dot::<FMA>(far_query, key)) * scale
+                }
+            };
             most = most.max(*score);
         }
         let mut total = 0.0;

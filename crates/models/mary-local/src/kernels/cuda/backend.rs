@@ -182,6 +182,14 @@ impl Backend for Cuda {
         read.unwrap_or_else(|| vec![f32::NAN; len])
     }
 
+    fn hand_over(&self, x: &Tensor, len: usize, other: &Self, to: &mut Tensor) {
+        let at = other.room(to, len, x.kind);
+        if !self.broken() && !other.broken() {
+            let bytes = len * x.kind.bytes();
+            other.keep(self.device.hand_over(x.at(), &other.device, at, bytes));
+        }
+    }
+
     fn embed(&self, plan: &Plan, table: &Table, scale: f32, to: &mut Tensor) {
         let out = self.room(to, plan.rows * table.width, NumberType::Single);
         let from = place_of(&table.memory);

@@ -1,219 +1,23 @@
-//! The decoders that came before LLaMA's recipe settled: GPT-NeoX (Pythia), GPT-2, OPT and Phi.
-
-use std::collections::HashMap;
-use std::sync::LazyLock;
+//! What switches cannot say of the decoders beside LLaMA's line: GPT-2, OPT, the first Qwen, GPT-J, GPT-Neo, BLOOM,
+//! MPT and Falcon; and of models that read and do not speak: BERT, RoBERTa and ModernBERT. They observe; with the head
+//! of a masked language model they score too. None generates.
 
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
-use super::family::{Conversion, Family, GgufForm, Rotation};
 use super::fields::refused;
-use super::{
-    Activation, Architecture, Attention, Block, Embedding, Fields, LayerKind, Mlp, Names, Norm,
-    QkNorm, QkvLayout, QkvNames, Rope, UpNames,
-};
+use super::{Alibi, Architecture, Block, Fields, QkvLayout, QkvNames, Rope};
 use crate::gguf::source::GgufSource;
 
-/// A decoder with layer norms and a plain feed-forward block; families change what differs.
-pub(super) fn decoder(
-    family: &'static str,
-    f: &Fields<'_>,
-    names: Names,
-) -> Result<Architecture, ModelError> {
-    let [hidden, layers, heads, vocab, context] = names.sizes.map(|size| f.need_one(size));
-    let (hidden, layers, heads) = (hidden?, layers?, heads?);
-    let head_dim = hidden / heads.max(1);
-    Ok(Architecture {
-        family,
-        hidden,
-        layers,
-        heads,
-        kv_heads: heads,
-        head_dim,
-        intermediate: 4 * hidden,
-        vocab: vocab?,
-        context: context?,
-        causal: true,
-        language_head: true,
-        predicts_next: false,
-        embedding: Embedding {
-            width: hidden,
-            scale: 1.0,
-            position_offset: None,
-            token_types: false,
-            norm: false,
-        },
-        norm: Norm {
-            rms: false,
-            eps: 1e-5,
-            unit_offset: false,
-        },
-        block: Block::Sequential,
-        attention: Attention {
-            scale: (head_dim as f32).sqrt().recip(),
-            soft_cap: None,
-            qk_norm: QkNorm::None,
-            clip: None,
-            alibi: None,
-            relative: None,
-            gated: false,
-            by_layer: false,
-        },
-        kinds: vec![LayerKind::default(); layers],
-        ropes: vec![],
-        mlp: Mlp {
-            gated: false,
-            activation: Activation::Gelu,
-        },
-        experts: None,
-        recurrence: None,
-        logit_cap: None,
-        logit_scale: 1.0,
-        residual_scale: 1.0,
-        interleaved: false,
-        tied: false,
-        names,
-    })
-}
-
-pub(super) fn rotate_all(a: &mut Architecture, rope: Rope) {
-    a.ropes = vec![rope];
-    a.kinds.iter_mut().for_each(|k| k.rope = Some(0));
-}
-
-/// Gives every block the rotary embedding that the file describes, over this share of a head.
-pub(super) fn rotate(a: &mut Architecture, f: &Fields<'_>, share: f64) -> Result<(), ModelError> {
-    let rope = Rope::read(f, (a.head_dim as f64 * share) as usize, None)?;
-    rotate_all(a, rope);
-    Ok(())
-}
-
-/// Names that a family fills in; every other name stays empty and is never asked for.
-pub(super) const NO_NAMES: Names = Names {
-    sizes: [
-        "hidden_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "vocab_size",
-        "max_position_embeddings",
-    ],
-    prefixes: &[("", "")],
-    embed: "",
-    positions: "",
-    token_types: "",
-    embed_norm: "",
-    project: None,
-    layer: "",
-    qkv: QkvNames::Separate("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    attn_out: "",
-    mixer: "",
-    relative: ("", ""),
-    averages: "",
-    gate_last: false,
-    first_bare: false,
-    attn_norm: "",
-    mlp_norm: "",
-    post_norms: ("", ""),
-    qk_norms: ("", ""),
-    up: UpNames::Plain(""),
-    down: "",
-    experts: None,
-    final_norm: None,
-    head: "lm_head",
-    gguf: &[],
-    transposed: false,
-    bare_norms: false,
-};
-
-impl Default for Names {
-    fn default() -> Self {
-        NO_NAMES
-    }
-}
-
-/// What `names.json` says of a family, beside what is as in [`NO_NAMES`].
-pub(super) fn names(family: &str) -> Names {
-    // A test reads the file, so that no program can be shipped with a broken one.
-    static TABLE: LazyLock<HashMap<&str, Names>> =
-        LazyLock::new(|| serde_json::from_str(include_str!("names.json")).unwrap_or_default());
-    TABLE.get(family).cloned().unwrap_or_default()
-}
-
-pub(super) static GPT_NEOX: Family = Family {
-    types: &["gpt_neox"],
-    read: gpt_neox,
-    gguf: &[GgufForm {
-        pre: "gpt-neox",
-        rotation: Rotation::Some,
-        conversion: Conversion::QkvByRole,
-        ..GgufForm::new("gptneox", ("gpt_neox", "GPTNeoXForCausalLM"), gpt_neox_gguf)
-    }],
-};
-
-fn gpt_neox(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("GPT-NeoX", f, names("gpt_neox"))?;
-    a.intermediate = f.need("intermediate_size")?;
-    a.norm.eps = f.float("layer_norm_eps", 1e-5);
-    a.mlp.activation = f.activation("hidden_act", "gelu")?;
-    if f.flag("use_parallel_residual", true) {
-        a.block = Block::Parallel { shared: false };
-    }
-    a.tied = f.flag("tie_word_embeddings", false);
-    let share = f.rotary_share(&["rotary_pct", "", "partial_rotary_factor"], 0.25);
-    rotate(&mut a, f, share)?;
-    Ok(a)
-}
-
-fn gpt_neox_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
-    Ok(json!({
-        "intermediate_size": source.size("feed_forward_length")?,
-        "rotary_pct": source.rotary_share,
-        "rotary_emb_base": source.rope_theta(),
-        "layer_norm_eps": source.norm_eps(1e-5),
-        "hidden_act": "gelu",
-        "use_parallel_residual": source.flag("use_parallel_residual").unwrap_or(true),
-        "attention_bias": source.has("blk.0.attn_qkv.bias"),
-    }))
-}
-
-pub(super) static GPT2: Family = Family {
-    types: &["gpt2", "gpt-sw3", "gpt_bigcode", "openai-gpt"],
-    read: gpt2,
-    gguf: &[GgufForm {
-        pre: "gpt-2",
-        rotation: Rotation::None,
-        conversion: Conversion::Transposed,
-        ..GgufForm::new("gpt2", ("gpt2", "GPT2LMHeadModel"), gpt2_gguf)
-    }],
-};
-
-/// GPT-2; also StarCoder's first generation, with one key head for all, and the first GPT, whose norms come after.
-fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let (family, kind) = match f.text("model_type") {
-        Some("gpt_bigcode") => ("GPT-BigCode", "gpt_bigcode"),
-        Some("openai-gpt") => ("GPT", "openai-gpt"),
-        _ => ("GPT-2", "gpt2"),
-    };
-    let mut a = decoder(family, f, names(kind))?;
-    a.intermediate = f.count("n_inner").unwrap_or(4 * a.hidden);
-    a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
-    a.mlp.activation = f.activation("activation_function", "gelu_new")?;
-    a.embedding.position_offset = Some(0);
-    a.tied = f.flag("tie_word_embeddings", true);
-    match kind {
-        "gpt_bigcode" if f.flag("multi_query", true) => a.kv_heads = 1,
-        "gpt_bigcode" => a.names.qkv = QkvNames::Fused("attn.c_attn", QkvLayout::Grouped),
-        "openai-gpt" => {
-            a.block = Block::PostNorm;
-            // Its "gelu" is the tanh form.
-            a.mlp.activation = f.activation("afn", "gelu_new")?;
-            if a.mlp.activation == Activation::Gelu {
-                a.mlp.activation = Activation::GeluTanh;
-            }
-        }
-        _ => {}
+/// GPT-2; also StarCoder's first generation, with one key head for all, and the first GPT.
+pub(super) fn gpt2(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    match f.text("model_type") == Some("gpt_bigcode") {
+        true if f.flag("multi_query", true) => a.kv_heads = 1,
+        true => a.names.qkv = QkvNames::Fused("attn.c_attn", QkvLayout::Grouped),
+        false => {}
     }
     if f.flag("add_cross_attention", false) {
+        let family = a.family;
         let what = format!("a {family} that attends to an encoder is not known");
         return Err(refused(what));
     }
@@ -221,99 +25,182 @@ fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     if !f.flag("scale_attn_weights", true) {
         a.attention.scale = 1.0;
     }
-    Ok(a)
+    Ok(())
 }
 
-fn gpt2_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
-    let hidden = source.size("embedding_length")?;
-    let context = source.size("context_length")?;
-    Ok(json!({
-        "n_embd": hidden,
-        "n_layer": source.size("block_count")?,
-        "n_head": source.size("attention.head_count")?,
-        "n_positions": context,
-        "n_ctx": context,
-        "n_inner": source.integer("feed_forward_length").filter(|n| *n != 4 * hidden),
-        "layer_norm_epsilon": source.norm_eps(1e-5),
-        "activation_function": "gelu_new",
-    }))
+/// Four times the width goes without saying.
+pub(super) fn gpt2_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    let usual = 4 * source.size("embedding_length")?;
+    let width = source.integer("feed_forward_length");
+    Ok(json!({"n_inner": width.filter(|n| *n != usual)}))
 }
 
-pub(super) static OPT: Family = Family::in_folders(&["opt"], opt);
-
-fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let hidden = f.need("hidden_size")?;
-    let width = f.count("word_embed_proj_dim").unwrap_or(hidden);
+pub(super) fn opt(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    let width = f.count("word_embed_proj_dim").unwrap_or(a.hidden);
     let before = f.flag("do_layer_norm_before", true);
-    let final_norm = before && !f.flag("_remove_final_layer_norm", false);
-    let mut names = names("opt");
-    names.project = (width != hidden).then_some(("project_in", "project_out"));
-    names.final_norm = names.final_norm.filter(|_| final_norm);
-    let mut a = decoder("OPT", f, names)?;
-    a.intermediate = f.need("ffn_dim")?;
-    a.mlp.activation = f.activation("activation_function", "relu")?;
     a.embedding.width = width;
-    a.embedding.position_offset = Some(2);
+    a.names.project = (width != a.hidden).then_some(("project_in", "project_out"));
     if !before {
         a.block = Block::PostNorm;
     }
-    a.tied = f.flag("tie_word_embeddings", true);
-    Ok(a)
-}
-
-pub(super) static BIOGPT: Family = Family::in_folders(&["biogpt"], biogpt);
-
-/// BioGPT: OPT's blocks and positions, token vectors multiplied by the root of their width.
-fn biogpt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("BioGPT", f, names("biogpt"))?;
-    a.intermediate = f.need("intermediate_size")?;
-    // Whatever the file says.
-    a.norm.eps = 1e-5;
-    a.mlp.activation = f.activation("hidden_act", "gelu")?;
-    a.embedding.position_offset = Some(2);
-    if f.flag("scale_embedding", true) {
-        a.embedding.scale = (a.hidden as f32).sqrt();
+    if !before || f.flag("_remove_final_layer_norm", false) {
+        a.names.final_norm = None;
     }
-    a.tied = f.flag("tie_word_embeddings", true);
-    Ok(a)
+    Ok(())
 }
 
-pub(super) static PHI: Family = Family {
-    types: &["phi"],
-    read: phi,
-    gguf: &[GgufForm {
-        pre: "gpt-2",
-        rotation: Rotation::Some,
-        conversion: Conversion::QkvJoined,
-        ..GgufForm::new("phi2", ("phi", "PhiForCausalLM"), phi_gguf)
-    }],
-};
+/// The first Qwen's files (and Qwen-VL's text side) state twice the width of the feed-forward block.
+pub(super) fn qwen(a: &mut Architecture, _: &Fields<'_>) -> Result<(), ModelError> {
+    a.intermediate /= 2;
+    Ok(())
+}
 
-fn phi(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("Phi", f, names("phi"))?;
-    if f.flag("qk_layernorm", false) {
-        a.attention.qk_norm = QkNorm::PerHead;
+pub(super) fn qwen_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    let width = source
+        .dimension("blk.0.ffn_up.weight", 0)
+        .ok_or("has no tensor `blk.0.ffn_up.weight`")?;
+    Ok(json!({"intermediate_size": width.saturating_mul(2)}))
+}
+
+pub(super) fn gptj(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    let turning = f.count("rotary_dim").unwrap_or(a.head_dim);
+    a.rotate_all(Rope::plain(turning, 10_000.0));
+    Ok(())
+}
+
+/// GPT-Neo: scores that are not scaled, every other layer with a window.
+pub(super) fn gpt_neo(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    a.attention.scale = 1.0;
+    let window = f.count("window_size").unwrap_or(256);
+    for (layer, kind) in a.kinds.iter_mut().zip(attention_kinds(f)?) {
+        layer.window = (kind == "local").then_some(window);
     }
-    a.intermediate = f.need("intermediate_size")?;
-    a.kv_heads = f.count("num_key_value_heads").unwrap_or(a.heads);
-    a.norm.eps = f.float("layer_norm_eps", 1e-5);
-    a.mlp.activation = f.activation("hidden_act", "gelu_new")?;
-    a.block = Block::Parallel { shared: true };
-    a.tied = f.flag("tie_word_embeddings", false);
-    let share = f.rotary_share(&["partial_rotary_factor", ""], 0.5);
-    rotate(&mut a, f, share)?;
-    Ok(a)
+    Ok(())
 }
 
-fn phi_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
-    let heads = source.size("attention.head_count")?;
+/// `[[["global", "local"], 12]]` repeated out.
+fn attention_kinds<'a>(f: &Fields<'a>) -> Result<Vec<&'a str>, ModelError> {
+    let Some(groups) = f.get("attention_types").and_then(Value::as_array) else {
+        let both = ["global", "local"].into_iter().cycle();
+        return Ok(both.take(f.need("num_layers")?).collect());
+    };
+    let mut all = Vec::new();
+    for group in groups {
+        let (Some(names), Some(times @ 0..=4096)) = (group[0].as_array(), group[1].as_u64()) else {
+            let expected = "`attention_types` should be a list of [kinds, times]";
+            return Err(refused(expected));
+        };
+        for _ in 0..times {
+            all.extend(names.iter().map(|n| n.as_str().unwrap_or_default()));
+        }
+    }
+    Ok(all)
+}
+
+pub(super) fn bloom(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    if f.flag("apply_residual_connection_post_layernorm", false) {
+        let what = "BLOOM with `apply_residual_connection_post_layernorm` is not known";
+        return Err(refused(what).hint("no published BLOOM uses it"));
+    }
+    a.attention.alibi = Some(Alibi::Exact);
+    Ok(())
+}
+
+/// MPT: linear biases, nothing but matrices and the weights of norms.
+pub(super) fn mpt(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    let ratio = f.count("expansion_ratio").unwrap_or(4);
+    a.intermediate = ratio.saturating_mul(a.hidden);
+    a.attention.alibi = Some(Alibi::Exact);
+    let Some(attention) = f.object("attn_config") else {
+        return Ok(());
+    };
+    a.attention.clip = clip(&attention)?;
+    if let Some(scale) = attention.number("softmax_scale") {
+        a.attention.scale = scale as f32;
+    }
+    let known = [("alibi", true), ("qk_ln", false), ("prefix_lm", false)];
+    for (switch, wanted) in known {
+        if attention.flag(switch, wanted) != wanted {
+            let what = format!("an MPT with `{switch}` {} is not known", !wanted);
+            return Err(refused(what).hint("no published MPT has it so"));
+        }
+    }
+    Ok(())
+}
+
+/// Where queries, keys and values are cut off.
+pub(super) fn clip(f: &Fields<'_>) -> Result<Option<f32>, ModelError> {
+    match f.number("clip_qkv") {
+        Some(limit) if limit <= 0.0 => Err(refused(format!(
+            "`clip_qkv` should be above 0; found {limit}"
+        ))),
+        limit => Ok(limit.map(|x| x as f32)),
+    }
+}
+
+/// BERT, and RoBERTa as converters write it: the rows before its first position are left out.
+pub(super) fn bert_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    if source.flag("attention.causal") == Some(true) {
+        return Err("is a BERT whose attention is causal, which is not known".into());
+    }
+    let rows = source.dimension("position_embd.weight", 0);
     Ok(json!({
-        "intermediate_size": source.size("feed_forward_length")?,
-        "num_key_value_heads": source.integer("attention.head_count_kv").unwrap_or(heads),
-        "partial_rotary_factor": source.rotary_share,
-        "rope_theta": source.rope_theta(),
-        "layer_norm_eps": source.norm_eps(1e-5),
-        "hidden_act": "gelu_new",
-        "qk_layernorm": false,
+        "max_position_embeddings": rows.map_or_else(|| source.size("context_length"), Ok)?,
+        "type_vocab_size": source.dimension("token_types.weight", 0),
     }))
+}
+
+/// ModernBERT: rotations and gates; most layers see a window, in both directions.
+pub(super) fn modernbert(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    let rope = |kind, older, usual| Rope::of_kind(f, a.head_dim, kind, (older, usual));
+    a.ropes = vec![
+        rope("full_attention", "global_rope_theta", 160_000.0)?,
+        rope("sliding_attention", "local_rope_theta", 10_000.0)?,
+    ];
+    let every = f.count("global_attn_every_n_layers").unwrap_or(3).max(1);
+    let half = f.count("local_attention").unwrap_or(128) / 2;
+    let slides = f.sliding(a.layers, |i| i % every != 0);
+    for (layer, slides) in a.kinds.iter_mut().zip(slides) {
+        layer.window = slides.then_some(half.saturating_add(1));
+        layer.rope = Some(usize::from(slides));
+    }
+    Ok(())
+}
+
+pub(super) fn roberta(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    let offset = f.count("pad_token_id").unwrap_or(1) + 1;
+    a.embedding.position_offset = Some(offset);
+    a.context = a.context.saturating_sub(offset);
+    Ok(())
+}
+
+/// Falcon in its three layouts: RW (sequential, linear biases), 7B (parallel, one key head) and
+/// the new decoder architecture of 40B, 180B and 11B (parallel, grouped key heads).
+pub(super) fn falcon(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    let new = f.flag("new_decoder_architecture", false);
+    let two_norms = new && f.count("num_ln_in_parallel_attn").unwrap_or(2) == 2;
+    if two_norms {
+        (a.names.attn_norm, a.names.mlp_norm) = ("ln_attn", "ln_mlp");
+        a.names.gguf = &[("attn_norm_2", "attn_norm"), ("attn_norm", "ffn_norm")];
+    }
+    if new {
+        let said = f.count("num_kv_heads").or_else(|| f.count("n_head_kv"));
+        a.kv_heads = said.unwrap_or(a.heads);
+    } else if f.flag("multi_query", true) {
+        a.kv_heads = 1;
+    }
+    if new || f.flag("parallel_attn", true) {
+        a.block = Block::Parallel { shared: !two_norms };
+    }
+    if f.flag("alibi", false) {
+        a.attention.alibi = Some(Alibi::Rounded);
+        a.turn_nothing();
+    }
+    Ok(())
+}
+
+pub(super) fn falcon_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    let heads = source.size("attention.head_count")?;
+    let groups = source.integer("attention.head_count_kv").unwrap_or(1);
+    Ok(json!({"num_kv_heads": groups, "multi_query": groups == 1 && heads > 1}))
 }

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::Activation;
 
-/// What a `config.json` is refused for.
 pub(super) fn refused(message: impl Display) -> ModelError {
     ModelError::new(ErrorKind::BadModel, format!("config.json: {message}"))
 }
@@ -86,9 +85,13 @@ impl<'a> Fields<'a> {
         names.iter().find_map(number).unwrap_or(default)
     }
 
-    /// An activation by the name that Hugging Face gives it.
-    pub(super) fn activation(&self, name: &str, default: &str) -> Result<Activation, ModelError> {
-        Ok(match self.text(name).unwrap_or(default) {
+    /// An activation by the name that Hugging Face gives it, under the first of the fields between `|` that is there.
+    pub(super) fn activation(
+        &self,
+        (fields, usual): (&str, &str),
+    ) -> Result<Activation, ModelError> {
+        let said = fields.split('|').find_map(|field| self.text(field));
+        Ok(match said.unwrap_or(usual) {
             "gelu" | "gelu_python" => Activation::Gelu,
             "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" => Activation::GeluTanh,
             "quick_gelu" => Activation::QuickGelu,
@@ -102,6 +105,19 @@ impl<'a> Fields<'a> {
                     ),
                 );
             }
+        })
+    }
+
+    /// Whether each layer sees a window only: `layer_types` where the file has it, else by the layer's number.
+    pub(super) fn sliding(
+        &self,
+        layers: usize,
+        by_number: impl Fn(usize) -> bool,
+    ) -> impl Iterator<Item = bool> {
+        let types = self.texts("layer_types").unwrap_or_default();
+        (0..layers).map(move |i| match types.get(i) {
+            Some(name) => *name == "sliding_attention",
+            None => by_number(i),
         })
     }
 

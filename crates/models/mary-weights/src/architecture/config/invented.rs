@@ -1,61 +1,22 @@
-//! An architecture that nobody has, as a contributor would add one: [`INVENTED`] and the two functions that it names
-//! are all that is new, with the line in `registry.rs`. A tiny model of it is then read from a folder and from a GGUF file.
+//! An architecture that nobody has, as a contributor would add one: an entry of `families.json` and one of `names.json`
+//! are all that is new. A tiny model of it is then read from a folder and from a GGUF file.
 
-use mary_contract::ModelError;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::classic::{NO_NAMES, decoder, rotate};
-use super::family::{Conversion, Family, GgufForm, Rotation};
-use super::{Architecture, Block, Fields, Names, QkvNames, UpNames};
+use super::Architecture;
 use crate::Checkpoint;
-use crate::gguf::source::GgufSource;
 
-pub(super) static INVENTED: Family = Family {
-    types: &["invented"],
-    read: invented,
-    gguf: &[GgufForm {
-        pre: "gpt-2",
-        rotation: Rotation::Some,
-        conversion: Conversion::NormPlusOne,
-        ..GgufForm::new(
-            "invented1",
-            ("invented", "InventedForCausalLM"),
-            invented_gguf,
-        )
-    }],
-};
+pub(super) const INVENTED: &str = r#"[{"types": ["invented"], "family": "Invented", "names": "invented",
+  "kv_heads": "|", "head": "|", "width": "|", "plain": true, "centred": true, "eps": ["", 1e-5],
+  "activation": ["", "gelu"], "block": {"Parallel": {"shared": true}}, "turn_names": ["turning"], "turns": 1.0,
+  "gguf": [{"name": "invented1", "class": "InventedForCausalLM", "pre": "gpt-2", "rotation": "some",
+    "conversion": "norm_plus_one", "keys": [["longest", {"size": "context_length"}], ["turning", "rotary_share"]]}]}]"#;
 
-fn invented(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let names = Names {
-        sizes: [
-            "hidden_size",
-            "num_hidden_layers",
-            "num_attention_heads",
-            "vocab_size",
-            "longest",
-        ],
-        prefixes: &[("brain.", "mouth."), ("", "")],
-        embed: "words",
-        layer: "floors.{}.",
-        qkv: QkvNames::Separate("ask", "offer", "give"),
-        attn_out: "gather",
-        attn_norm: "calm",
-        up: UpNames::Plain("widen"),
-        down: "narrow",
-        final_norm: Some("rest"),
-        head: "say",
-        ..NO_NAMES
-    };
-    let mut a = decoder("Invented", f, names)?;
-    a.block = Block::Parallel { shared: true };
-    let share = f.rotary_share(&["turning"], 1.0);
-    rotate(&mut a, f, share)?;
-    Ok(a)
-}
-
-fn invented_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
-    Ok(json!({"longest": source.size("context_length")?, "turning": source.rotary_share}))
-}
+pub(super) const NAMES: &str = r#"{"invented": {
+  "sizes": ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "longest"],
+  "prefixes": [["brain.", "mouth."], ["", ""]], "embed": "words", "layer": "floors.{}.",
+  "qkv": {"separate": ["ask", "offer", "give"]}, "attn_out": "gather", "attn_norm": "calm",
+  "up": {"plain": "widen"}, "down": "narrow", "final_norm": "rest", "head": "say"}}"#;
 
 /// Each tensor: GGUF's name, Hugging Face's, and its shape.
 const TENSORS: [(&str, &str, &[usize]); 10] = [

@@ -3,8 +3,6 @@
 
 use mary_contract::ModelError;
 
-use super::classic::{decoder, names, rotate};
-use super::family::Family;
 use super::fields::refused;
 use super::{Activation, Architecture, Fields, llama};
 
@@ -31,7 +29,6 @@ pub struct Recurrence {
 }
 
 impl Recurrence {
-    /// Channels that are convolved.
     pub fn convolved(&self) -> usize {
         match self.rank {
             Some(_) => self.inner,
@@ -68,20 +65,10 @@ impl Recurrence {
     }
 }
 
-pub(super) static MAMBA: Family = Family::in_folders(&["mamba", "falcon_mamba", "mamba2"], mamba);
-
-fn mamba(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let (family, second) = match f.text("model_type") {
-        Some("mamba2") => ("Mamba-2", true),
-        Some("falcon_mamba") => ("Falcon-Mamba", false),
-        _ => ("Mamba", false),
-    };
-    let mut a = decoder(family, f, names("mamba"))?;
-    a.norm.rms = true;
-    a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
-    a.tied = f.flag("tie_word_embeddings", !second);
+pub(super) fn mamba(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    let model_type = f.text("model_type");
     let inner = expanded(f, "expand", a.hidden);
-    a.recurrence = Some(match second {
+    a.recurrence = Some(match model_type == Some("mamba2") {
         true => {
             let keys = [
                 "num_heads",
@@ -95,7 +82,7 @@ fn mamba(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         false => {
             let inner = f.count("intermediate_size").unwrap_or(inner);
             let rank = f.count("time_step_rank").unwrap_or(a.hidden.div_ceil(16));
-            let falcon = family == "Falcon-Mamba";
+            let falcon = model_type == Some("falcon_mamba");
             Recurrence {
                 inner,
                 heads: inner,
@@ -110,12 +97,11 @@ fn mamba(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     });
     a.intermediate = inner;
     a.kinds.iter_mut().for_each(|k| k.recurrent = true);
-    only_silu(f)?;
-    Ok(a)
+    only_silu(f)
 }
 
 fn only_silu(f: &Fields<'_>) -> Result<(), ModelError> {
-    match f.activation("hidden_act", "silu")? {
+    match f.activation(("hidden_act", "silu"))? {
         Activation::Silu => Ok(()),
         _ => Err(refused(
             "only `silu` is known behind the convolution of a Mamba",
@@ -158,16 +144,9 @@ fn second_mamba(
     })
 }
 
-pub(super) static HYBRID: Family = Family::in_folders(&["bamba", "granitemoehybrid"], hybrid);
-
 /// Bamba: the second Mamba's layers, and some of LLaMA's. Granite 4: the same with Granite's constants.
-fn hybrid(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+pub(super) fn hybrid(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
     let granite = f.text("model_type") == Some("granitemoehybrid");
-    let (family, kind) = match granite {
-        true => ("Granite 4", "granitemoehybrid"),
-        false => ("Bamba", "bamba"),
-    };
-    let mut a = llama::named(family, f, names(kind))?;
     let inner = expanded(f, "mamba_expand", a.hidden);
     let keys = [
         "mamba_n_heads",
@@ -190,16 +169,14 @@ fn hybrid(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     }
     only_silu(f)?;
     if !granite {
-        rotate(&mut a, f, 0.5)?;
-        return Ok(a);
+        return Ok(());
     }
     if f.count("num_local_experts").unwrap_or(0) > 0 {
         return Err(refused("a Granite 4 with experts is not known").hint("those without are"));
     }
     a.intermediate = f.need("shared_intermediate_size")?;
-    super::open::granite_constants(&mut a, f)?;
-    if f.text("position_embedding_type") == Some("rope") {
-        rotate(&mut a, f, 1.0)?;
+    if f.text("position_embedding_type") != Some("rope") {
+        a.turn_nothing();
     }
-    Ok(a)
+    llama::granite(a, f)
 }

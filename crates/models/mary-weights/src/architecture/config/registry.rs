@@ -1,53 +1,35 @@
-//! The architectures that are known. A new one is a [`Family`] beside the function that reads it, and one line in
-//! [`FAMILIES`]. Its tensors are named once, in `names.json`; what they are called in GGUF files follows from that
-//! (`gguf/names.rs`).
+//! The architectures that are known: `families.json`. A new one is an entry there; its tensors are named once, in
+//! `names.json`, and what they are called in GGUF files follows from that (`gguf/names.rs`).
+
+use std::sync::LazyLock;
 
 use mary_contract::ModelError;
 use serde_json::Value;
 
-use super::family::{Family, GgufForm};
+use super::family::Family;
 use super::fields::refused;
-use super::{
-    Architecture, Fields, classic, defaults, encoder, falcon, kin, llama, open, recurrent,
-    relative, sparse,
-};
+use super::form::GgufForm;
+use super::names::over_usual;
+use super::{Architecture, Fields, defaults};
 
-const FAMILIES: &[&Family] = &[
-    &classic::GPT_NEOX,
-    &classic::GPT2,
-    &classic::OPT,
-    &classic::PHI,
-    &llama::LLAMA,
-    &llama::PHI3,
-    &llama::GEMMA,
-    &kin::KIN,
-    &recurrent::MAMBA,
-    &recurrent::HYBRID,
-    &classic::BIOGPT,
-    &open::MPT,
-    &falcon::FALCON,
-    &open::QWEN,
-    &open::GPTJ,
-    &open::GPT_NEO,
-    &open::BLOOM,
-    &open::STABLELM,
-    &open::OLMO,
-    &open::GRANITE,
-    &open::OLMO2,
-    &sparse::MIXTRAL,
-    &sparse::QWEN_MOE,
-    &sparse::OLMOE,
-    &encoder::BERT,
-    &encoder::ROBERTA,
-    &encoder::DISTILBERT,
-    &encoder::MODERNBERT,
-    &relative::LTG,
-    &relative::DEBERTA,
-    &encoder::CLIP_TEXT,
-    &encoder::SIGLIP_TEXT,
+/// A test reads the file, so that no program can be shipped with a broken one.
+pub(super) static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
+    let mut all = read(include_str!("families.json")).unwrap_or_default();
     #[cfg(test)]
-    &super::invented::INVENTED,
-];
+    all.extend(read(super::invented::INVENTED).unwrap_or_default());
+    for family in &mut all {
+        let model_type = family.types.first().copied().unwrap_or_default();
+        (family.gguf.iter_mut()).for_each(|form| form.model_type = model_type);
+    }
+    all
+});
+
+pub(super) fn read(text: &str) -> serde_json::Result<Vec<Family>> {
+    let all: Vec<Value> = serde_json::from_str(text)?;
+    all.into_iter()
+        .map(|own| over_usual("family", own))
+        .collect()
+}
 
 impl GgufForm {
     /// The form of this name, with or without experts where there are both.
@@ -57,7 +39,7 @@ impl GgufForm {
     }
 
     fn all() -> impl Iterator<Item = &'static Self> {
-        FAMILIES.iter().flat_map(|family| family.gguf)
+        FAMILIES.iter().flat_map(|family| &family.gguf)
     }
 
     /// The names of all forms, for a message.
@@ -138,7 +120,13 @@ impl Architecture {
         let family = FAMILIES.iter().find(|f| f.types.contains(&model_type));
         let family = family.ok_or_else(|| unknown(config, declared))?;
         numbers(&fields)?;
-        let architecture = (family.read)(&fields)?;
+        let architecture = family.read(&fields)?;
+        if fields.flag("use_bidirectional_attention", false) {
+            let family = architecture.family;
+            return Err(refused(format!(
+                "a {family} that sees both ways is not known"
+            )));
+        }
         architecture.check()?;
         Ok(architecture)
     }

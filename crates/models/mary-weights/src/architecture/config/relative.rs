@@ -1,12 +1,10 @@
 //! Attention that scores how far apart two tokens are beside what they are: LTG-BERT and GPT-BERT, which won BabyLM,
-//! and DeBERTa.
+//! DeBERTa, and T5 (`paired.rs`).
 
 use mary_contract::ModelError;
 
-use super::classic::{decoder, names};
-use super::family::Family;
 use super::fields::refused;
-use super::{Activation, Architecture, Block, Fields};
+use super::{Architecture, Fields};
 
 /// Distances in buckets: near ones have one each, far ones share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +15,24 @@ pub struct Relative {
     pub middle: usize,
     /// Rows of the table.
     pub rows: usize,
+    pub kind: Distances,
+}
+
+/// What the table of distances holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distances {
+    /// Vectors that become queries and keys.
+    Vectors,
+    /// A number for every head (T5), for keys on both sides or only before; each block may have its own.
+    Biases { both_ways: bool, each: bool },
 }
 
 impl Relative {
     /// The row for a query so far behind a key; computed as its makers do, in 32 bits.
     pub fn row(&self, distance: isize) -> usize {
+        if let Distances::Biases { both_ways, .. } = self.kind {
+            return self.bias_row(distance, both_ways);
+        }
         let (mid, far) = ((self.buckets / 2).max(1), distance.unsigned_abs());
         let bucket = match far <= mid {
             true => far,
@@ -37,8 +48,28 @@ impl Relative {
         row.clamp(0, self.rows as isize - 1) as usize
     }
 
-    fn check(self, context: usize) -> Result<Self, ModelError> {
+    fn bias_row(&self, distance: isize, both_ways: bool) -> usize {
+        let (buckets, after) = match both_ways {
+            true => (self.buckets / 2, distance < 0),
+            false => (self.buckets, false),
+        };
+        let far = match both_ways {
+            true => distance.unsigned_abs(),
+            false => distance.max(0) as usize,
+        };
+        let (first, exact) = (if after { buckets } else { 0 }, buckets / 2);
+        if far < exact {
+            return first + far;
+        }
+        let whole = (self.longest as f64 / exact as f64).ln() as f32;
+        let share = (far as f32 / exact as f32).ln() / whole * (buckets - exact) as f32;
+        first + (exact + share as usize).min(buckets - 1)
+    }
+
+    pub(super) fn check(self, context: usize) -> Result<Self, ModelError> {
+        let biased = self.kind != Distances::Vectors;
         let sound = (2..=1 << 16).contains(&self.buckets)
+            && (!biased || self.buckets >= 4 && self.buckets.is_multiple_of(2))
             && self.longest > self.buckets / 2 + 1
             && context <= 1 << 16;
         match sound {
@@ -51,20 +82,10 @@ impl Relative {
     }
 }
 
-pub(super) static LTG: Family = Family::in_folders(&["ltgbert", "ltg_gpt_bert", "gpt_bert"], ltg);
-
 /// LTG-BERT, and GPT-BERT, whose attention has a gate and whose stream is an average of all before it. Their files
 /// name no type; it is told by their tensors.
-fn ltg(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let kind = f.text("model_type").unwrap_or_default();
-    let gated = kind != "ltgbert";
-    let family = if gated { "GPT-BERT" } else { "LTG-BERT" };
-    let mut a = decoder(family, f, names(kind))?;
-    a.intermediate = f.need("intermediate_size")?;
-    a.norm.eps = f.float("layer_norm_eps", 1e-7);
-    a.embedding.norm = true;
-    a.mlp.gated = true;
-    a.mlp.activation = Activation::GeluTanh;
+pub(super) fn ltg(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    let gated = f.text("model_type") != Some("ltgbert");
     a.attention.scale = (3.0 * a.head_dim as f32).sqrt().recip();
     let buckets = f.need("position_bucket_size")?;
     let relative = Relative {
@@ -72,6 +93,7 @@ fn ltg(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         longest: a.context,
         middle: buckets.saturating_sub(1),
         rows: buckets.saturating_mul(2).saturating_sub(1),
+        kind: Distances::Vectors,
     };
     a.attention.relative = Some(relative.check(a.context)?);
     a.attention.gated = gated;
@@ -82,24 +104,11 @@ fn ltg(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.causal = gated && (!masked || f.flag("is_decoder", false));
     a.language_head = a.causal;
     a.predicts_next = gated;
-    if !gated {
-        a.block = Block::Sandwich;
-    }
-    Ok(a)
+    Ok(())
 }
 
-pub(super) static DEBERTA: Family = Family::in_folders(&["deberta-v2"], deberta);
-
 /// DeBERTa 2 and 3: BERT without positions but for distances.
-fn deberta(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("DeBERTa", f, names("deberta-v2"))?;
-    a.intermediate = f.need("intermediate_size")?;
-    a.causal = false;
-    a.language_head = false;
-    a.block = Block::PostNorm;
-    a.norm.eps = f.float("layer_norm_eps", 1e-7);
-    a.mlp.activation = f.activation("hidden_act", "gelu")?;
-    a.embedding.norm = true;
+pub(super) fn deberta(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
     let kinds = match f.get("pos_att_type") {
         Some(serde_json::Value::String(text)) => text.split('|').collect(),
         _ => f.texts("pos_att_type").unwrap_or_default(),
@@ -126,10 +135,11 @@ fn deberta(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         longest: longest.unwrap_or(a.context),
         middle: buckets,
         rows: 2 * buckets.min(1 << 16),
+        kind: Distances::Vectors,
     };
     a.attention.relative = Some(relative.check(a.context)?);
     a.attention.scale = (3.0 * a.head_dim as f32).sqrt().recip();
-    Ok(a)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -143,6 +153,7 @@ mod tests {
             longest: 512,
             middle: 31,
             rows: 63,
+            kind: Distances::Vectors,
         };
         assert_eq!(
             [0, 1, -1, 16, -16].map(|d| relative.row(d)),
@@ -150,5 +161,38 @@ mod tests {
         );
         assert_eq!([511, -511, 9_999].map(|d| relative.row(d)), [62, 0, 62]);
         assert!(relative.row(100) > relative.row(40) && relative.row(100) < 62);
+    }
+    /// Sums over all distances up to a context's length, from transformers' `_relative_position_bucket`.
+    #[test]
+    fn biases_are_looked_up_where_t5_looks() {
+        let sum = |both_ways: bool, buckets: usize, longest: usize| -> usize {
+            let relative = Relative {
+                buckets,
+                longest,
+                middle: 0,
+                rows: buckets,
+                kind: Distances::Biases {
+                    both_ways,
+                    each: false,
+                },
+            };
+            let rows = (-8192..=8192).map(|d| relative.row(d));
+            rows.zip(0..).map(|(row, i)| row * (i % 97 + 1)).sum()
+        };
+        let found = [
+            sum(true, 32, 128),
+            sum(true, 8, 12),
+            sum(true, 64, 200),
+            sum(true, 32, 1000),
+            sum(false, 32, 128),
+            sum(false, 8, 12),
+            sum(false, 64, 200),
+            sum(false, 32, 1000),
+        ];
+        let wanted = [
+            18_411_733, 4_007_910, 37_570_888, 18_321_962, 12_418_483, 2_814_293, 25_159_529,
+            12_295_306,
+        ];
+        assert_eq!(found, wanted);
     }
 }

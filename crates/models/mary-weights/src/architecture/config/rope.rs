@@ -37,6 +37,20 @@ impl Rope {
         }
     }
 
+    /// The embedding of one kind of layer, which older files say by its base alone.
+    pub(super) fn of_kind(
+        f: &Fields<'_>,
+        dim: usize,
+        kind: &str,
+        (older, usual): (&str, f64),
+    ) -> Result<Self, ModelError> {
+        let parameters = f.object("rope_parameters");
+        match parameters.and_then(|p| p.object(kind)) {
+            Some(_) => Self::read(f, dim, Some(kind)),
+            None => Ok(Self::plain(dim, f.number(older).unwrap_or(usual))),
+        }
+    }
+
     /// Reads `rope_scaling`, `rope_parameters` (newer files) or neither. `kind` picks the entry of
     /// files that keep one set of parameters for each kind of layer (Gemma 3).
     pub fn read(fields: &Fields<'_>, dim: usize, kind: Option<&str>) -> Result<Self, ModelError> {

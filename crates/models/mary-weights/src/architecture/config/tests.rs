@@ -63,8 +63,7 @@ fn numbers_that_are_none_are_refused() {
 
 #[test]
 fn the_table_of_names_is_whole() {
-    let text = include_str!("names.json");
-    let table: std::collections::HashMap<&str, Names> = serde_json::from_str(text).unwrap();
+    let table = super::names::read(include_str!("names.json")).unwrap();
     assert!(table.len() > 10);
     assert!(
         table
@@ -81,6 +80,7 @@ fn what_only_the_processor_computes_is_named() {
         ("bamba", Some("layers that carry a state (Mamba)")),
         ("nemotron", Some("squared ReLUs")),
         ("modernbert", Some("windows in both directions")),
+        ("t5", Some("an encoder beside its decoder")),
         ("llama", None),
         ("gemma2", None),
     ];
@@ -100,4 +100,57 @@ fn what_only_the_processor_computes_is_named() {
     }
     let config = json!({"model_type": "mamba2", "num_heads": 3});
     assert!(Architecture::resolve(&config).is_err());
+}
+
+#[test]
+fn an_encoder_decoder_of_impossible_sizes_is_refused() {
+    let resolve = |field: &str, value: Value| {
+        Architecture::resolve(&json!({"model_type": "t5", field: value}))
+    };
+    let whole = resolve("num_decoder_layers", json!(4)).unwrap();
+    let source = whole.source.unwrap();
+    assert_eq!(
+        (whole.layers, source.encoder.layers, source.start),
+        (4, 6, 0)
+    );
+    assert!(!source.encoder.causal && !source.encoder.language_head);
+    for (field, value, said) in [
+        ("relative_attention_num_buckets", json!(0), "0 buckets"),
+        ("relative_attention_num_buckets", json!(31), "31 buckets"),
+        ("relative_attention_num_buckets", json!(2), "2 buckets"),
+        (
+            "relative_attention_num_buckets",
+            json!(1_u64 << 40),
+            "buckets",
+        ),
+        ("relative_attention_max_distance", json!(4), "do not fit 4"),
+        ("relative_attention_max_distance", json!("far"), "far"),
+        ("num_decoder_layers", json!(0), "number of layers"),
+        ("num_layers", json!(0), "number of layers"),
+        ("d_kv", json!(0), "head size"),
+        ("d_ff", json!(-1), "d_ff"),
+        (
+            "decoder_start_token_id",
+            json!(40_000),
+            "`decoder_start_token_id` is 40000",
+        ),
+        ("feed_forward_proj", json!("gated-tanh"), "gated-tanh"),
+    ] {
+        let error = resolve(field, value).unwrap_err();
+        assert!(error.message.contains(said), "{field}: {error}");
+    }
+}
+
+#[test]
+fn every_entry_has_its_names_and_its_functions() {
+    assert!(registry::read(include_str!("families.json")).unwrap().len() > 60);
+    assert!(names::read(include_str!("names.json")).unwrap().len() > 30);
+    for family in registry::FAMILIES.iter() {
+        let names = names::names(family.names).unwrap();
+        assert!(!names.embed.is_empty() && !family.family.is_empty());
+        assert!(family.own.is_empty() || own::own(family.own).is_ok());
+        for form in &family.gguf {
+            assert!(form.own.is_empty() || own::own_gguf(form.own).is_ok());
+        }
+    }
 }

@@ -249,14 +249,7 @@ fn tensors(
     Ok(vec![path.to_owned()])
 }
 
-const SCHEMA: &str = "message vectors {
-    required binary model (String);
-    required binary id (String);
-    required binary column (String);
-    required binary pool (String);
-    required int64 layer;
-    required group vector (LIST) { repeated group list { required float element; } }
-}";
+const SCHEMA: &str = include_str!("vectors.schema");
 
 /// Rows held before a group is written.
 const GROUP: usize = 4096;

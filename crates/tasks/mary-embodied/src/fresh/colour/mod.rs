@@ -56,12 +56,6 @@ pub static IN_LIFE: [FreshKind; 4] = [
     FreshKind::new("life-hue", |rng, level| hue(&LIFE, rng, level)),
 ];
 
-pub const MARGINS: &str = "CSS named colours, sRGB; an answer must hold in OKLab and in CIELAB (D65) \
-    alike: lightness apart by 0.06 and 6, chroma by 0.035 and 9, hue neighbours within 18 degrees and \
-    others beyond 42, a mixture within 0.07 and 13 of its answer and the others at least 0.09 and 16 \
-    farther; things as they look in life: by the same margins for every one of the three typical colours \
-    a thing has";
-
 /// The least value of the other three places.
 fn least_but(place: usize, value: impl Fn(usize) -> f64) -> f64 {
     let others = (0..OPTIONS).filter(|j| *j != place);
@@ -144,12 +138,9 @@ fn extreme(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
     }
     // Each question at the place that answers it; nothing where one place answers two.
     let mut asks: [Option<Said>; OPTIONS] = Default::default();
-    for (place, which) in [
-        (darkest, "darkest"),
-        (lightest, "lightest"),
-        (greyest, "greyest"),
-        (strongest, "strongest"),
-    ] {
+    let places = [darkest, lightest, greyest, strongest];
+    let extremes = ["darkest", "lightest", "greyest", "strongest"];
+    for (place, which) in places.into_iter().zip(extremes) {
         asks[place] = Some(phrase(&format!("colour.{which}")));
     }
     let asks: Vec<Said> = asks.into_iter().collect::<Option<_>>()?;
@@ -207,13 +198,9 @@ fn compared(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> 
             caption: phrase("colour.two-caption"),
             sketch,
         };
-        let answer = match (lighter, stronger) {
-            (true, true) => "colour.lighter-stronger",
-            (true, false) => "colour.lighter-greyer",
-            (false, true) => "colour.darker-stronger",
-            (false, false) => "colour.darker-greyer",
-        };
-        Some((phrase(answer), posed))
+        let light = if lighter { "lighter" } else { "darker" };
+        let chroma = if stronger { "stronger" } else { "greyer" };
+        Some((phrase(&format!("colour.{light}-{chroma}")), posed))
     };
     gathered(rng, 200, draw, Said::clone)
 }

@@ -158,7 +158,7 @@ impl Cutting {
             Level::Any => below(rng, 4),
             rung => rung.pick(0, [0, 1, 2, 3]),
         };
-        let clipped: Vec<usize> = order.split_off(corners - off.min(corners - 3));
+        let mut clipped: Vec<usize> = order.split_off(corners - off.min(corners - 3));
         let halves = 2 * corners;
         let end = |half: usize| match half % 2 {
             0 => End::Corner(half / 2),
@@ -174,7 +174,6 @@ impl Cutting {
         }
         let ends = [from.half(), to.half()];
         let kept = order.into_iter().find(|c| !ends.contains(&(2 * c)))?;
-        let mut clipped = clipped;
         clipped.sort_unstable();
         Some(Self {
             corners,

@@ -22,6 +22,12 @@ struct Extent {
     to: usize,
 }
 
+impl Extent {
+    fn whole(to: usize) -> Self {
+        Self { from: 0, to }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Folded {
     size: usize,
@@ -34,7 +40,7 @@ struct Folded {
 
 impl Folded {
     fn draw(rng: &mut Stream, size: usize, folds: usize) -> Self {
-        let whole = Extent { from: 0, to: size };
+        let whole = Extent::whole(size);
         let mut sheet = Self {
             size,
             folds: Vec::with_capacity(folds),
@@ -83,21 +89,17 @@ impl Folded {
         for fold in self.folds.iter().rev().filter(|f| f.columns == columns) {
             let extent = self.before(fold, columns);
             // What lies `d` squares beyond the line came from `d` squares before it.
-            let mirrored = layers
-                .iter()
-                .filter_map(|&at| (2 * fold.line).checked_sub(at + 1));
+            let mirror = |&at: &usize| (2 * fold.line).checked_sub(at + 1);
             let inside = |at: &usize| (extent.from..extent.to).contains(at);
-            layers.extend(mirrored.filter(inside).collect::<Vec<_>>());
+            let mirrored = layers.iter().filter_map(mirror).filter(inside);
+            layers.extend(mirrored.collect::<Vec<_>>());
         }
         layers.sort_unstable();
         layers
     }
 
     fn before(&self, until: &Fold, columns: bool) -> Extent {
-        let mut extent = Extent {
-            from: 0,
-            to: self.size,
-        };
+        let mut extent = Extent::whole(self.size);
         let earlier = self.folds.iter().take_while(|f| *f != until);
         for fold in earlier.filter(|f| f.columns == columns) {
             fold.apply(&mut extent);
@@ -138,10 +140,7 @@ impl Folded {
         let room = WIDTH as f64 / 2.0;
         let side = room - 24.0;
         let mut sketch = Sketch::new(room as usize * panels.div_ceil(2));
-        let whole = Extent {
-            from: 0,
-            to: self.size,
-        };
+        let whole = Extent::whole(self.size);
         let (mut columns, mut rows) = (whole, whole);
         let mut flaps: Vec<(Extent, Extent)> = Vec::new();
         for panel in 0..panels {
@@ -243,15 +242,8 @@ impl Fold {
 
 /// Columns of the sheet, and folds, of a level: (least, how many to choose from).
 fn extent(level: Level) -> ((usize, usize), (usize, usize)) {
-    level.pick(
-        ((4, 3), (2, 2)),
-        [
-            ((4, 2), (2, 1)),
-            ((5, 2), (3, 1)),
-            ((6, 3), (4, 1)),
-            ((7, 3), (5, 1)),
-        ],
-    )
+    let sizes = level.pick((4, 3), [(4, 2), (5, 2), (6, 3), (7, 3)]);
+    (sizes, level.pick((2, 2), [(2, 1), (3, 1), (4, 1), (5, 1)]))
 }
 
 pub(super) fn square(column: usize, row: usize) -> Said {

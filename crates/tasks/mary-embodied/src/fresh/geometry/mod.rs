@@ -21,6 +21,3 @@ pub static KINDS: [FreshKind; 9] = [
     FreshKind::new("board", turning::board).growing("moves: 1, 2, 3, 4"),
     FreshKind::new("heading", turning::heading).growing("moves: 1, 2, 3, 5"),
 ];
-
-pub const MARGINS: &str = "counts are exact; no two crossings of cuts nearer than 0.12 of the radius; \
-    areas and outlines compared differ by at least 8 %";

@@ -153,12 +153,8 @@ pub fn compare(rng: &mut Stream, _level: Level) -> Option<Block> {
         return None;
     }
     let mut asks = [""; OPTIONS];
-    for (place, ask) in [
-        (small, "shapes.smallest"),
-        (large, "shapes.largest"),
-        (short, "shapes.shortest"),
-        (long, "shapes.longest"),
-    ] {
+    let places = [small, large, short, long].into_iter();
+    for (place, ask) in places.zip(["smallest", "largest", "shortest", "longest"]) {
         asks[place] = ask;
     }
     if asks.contains(&"") {
@@ -166,8 +162,9 @@ pub fn compare(rng: &mut Stream, _level: Level) -> Option<Block> {
     }
     let described = listed(&shapes.iter().map(|s| s.words()).collect::<Vec<_>>());
     let questions = asks.map(|ask| {
+        let ask = phrase(&format!("shapes.{ask}"));
         Posed::new("shapes", sketch(&shapes), |said| {
-            said.fill("described", &described).fill("ask", &phrase(ask))
+            said.fill("described", &described).fill("ask", &ask)
         })
     });
     let letter = |letter: &char| phrase("shapes.letter").with("letter", letter);

@@ -54,10 +54,8 @@ fn draw_net(rng: &mut Stream) -> Option<Vec<(Square, usize)>> {
         let step = STEPS[below(rng, STEPS.len())];
         let next = (x + step.0, y + step.1);
         let rolled = cube.rolled(step);
-        let taken = net
-            .iter()
-            .any(|(square, c)| *square == next || c.below == rolled.below);
-        if !taken {
+        let takes = |(square, c): &(Square, Cube)| *square == next || c.below == rolled.below;
+        if !net.iter().any(takes) {
             net.push((next, rolled));
         }
     }

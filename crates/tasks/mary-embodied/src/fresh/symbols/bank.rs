@@ -24,18 +24,18 @@ const SPURRED: &str = "nuɯ";
 pub fn known() -> &'static [Known] {
     static KNOWN: OnceLock<Vec<Known>> = OnceLock::new();
     KNOWN.get_or_init(|| {
-        glyphs()
-            .iter()
-            .filter_map(|glyph| {
-                let mut looks = listed(glyph.symbol)?.clone();
-                looks.symmetry = looks.symmetry.filter(|_| !SPURRED.contains(glyph.symbol));
-                Some(Known {
-                    symbol: glyph.symbol,
-                    steady: STEADY.contains(glyph.symbol),
-                    looks,
-                })
+        let known = glyphs().iter().filter_map(|glyph| {
+            let symbol = glyph.symbol;
+            let mut looks = listed(symbol)?.clone();
+            looks.symmetry = looks.symmetry.filter(|_| !SPURRED.contains(symbol));
+            let steady = STEADY.contains(symbol);
+            Some(Known {
+                symbol,
+                steady,
+                looks,
             })
-            .collect()
+        });
+        known.collect()
     })
 }
 

@@ -8,40 +8,26 @@ pub struct CuttingLine {
     pub share: Share,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
-    Quarter,
-    Third,
-    Half,
-    TwoThirds,
-    ThreeQuarters,
+mary_generators::named! {
+    /// By the words of the phrases.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Share {
+        Quarter = "quarter",
+        Third = "third",
+        Half = "half",
+        TwoThirds = "two-thirds",
+        ThreeQuarters = "three-quarters",
+    }
 }
 
 impl Share {
-    pub const ALL: [Self; 5] = [
-        Self::Quarter,
-        Self::Third,
-        Self::Half,
-        Self::TwoThirds,
-        Self::ThreeQuarters,
-    ];
-
-    /// As the phrases call it.
-    pub(super) fn name(self) -> &'static str {
-        self.known().0
-    }
-
     pub fn value(self) -> f64 {
-        self.known().1
-    }
-
-    fn known(self) -> (&'static str, f64) {
         match self {
-            Self::Quarter => ("quarter", 0.25),
-            Self::Third => ("third", 1.0 / 3.0),
-            Self::Half => ("half", 0.5),
-            Self::TwoThirds => ("two-thirds", 2.0 / 3.0),
-            Self::ThreeQuarters => ("three-quarters", 0.75),
+            Self::Quarter => 0.25,
+            Self::Third => 1.0 / 3.0,
+            Self::Half => 0.5,
+            Self::TwoThirds => 2.0 / 3.0,
+            Self::ThreeQuarters => 0.75,
         }
     }
 }

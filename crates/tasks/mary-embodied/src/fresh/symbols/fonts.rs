@@ -65,10 +65,8 @@ impl Looks {
             return None;
         }
         let mut same = (*first).clone();
-        same.boxes = fonts
-            .iter()
-            .map(|f| f.as_ref().and_then(|l| l.boxes.first().copied().flatten()))
-            .collect();
+        let first = |f: &Option<Looks>| f.as_ref()?.boxes.first().copied().flatten();
+        same.boxes = fonts.iter().map(first).collect();
         for other in rest {
             same.keep(other);
         }
@@ -160,9 +158,8 @@ impl Looks {
         let mut next = || parts.next();
         let count = |text: &str| text.parse::<usize>().ok();
         let row = |text: &str| -> Vec<Option<usize>> {
-            text.chars()
-                .map(|c| c.to_digit(10).map(|d| d as usize))
-                .collect()
+            let digits = text.chars().map(|c| c.to_digit(10));
+            digits.map(|d| d.map(|d| d as usize)).collect()
         };
         let symbol = next()?.chars().next()?;
         let (single, regions, opening) = (next()? == "1", count(next()?), count(next()?));
@@ -200,11 +197,10 @@ fn place(line: CuttingLine) -> Option<usize> {
 pub fn listed(symbol: char) -> Option<&'static Looks> {
     static LIST: OnceLock<HashMap<char, Looks>> = OnceLock::new();
     let list = LIST.get_or_init(|| {
-        include_str!("fonts.txt")
+        let lines = include_str!("fonts.txt")
             .lines()
-            .filter(|line| !line.starts_with("# "))
-            .filter_map(Looks::read)
-            .collect()
+            .filter(|line| !line.starts_with("# "));
+        lines.filter_map(Looks::read).collect()
     });
     list.get(&symbol)
 }

@@ -98,10 +98,10 @@ fn row_at(ink: &Ink, share: f64) -> usize {
 /// The same count under every shift of the line at `share` of the height.
 fn steady(share: f64, count: impl Fn(f64) -> Option<usize>) -> Option<usize> {
     let first = count(share + SHIFTS[0])?;
-    SHIFTS
+    let same = SHIFTS
         .iter()
-        .all(|shift| count(share + shift) == Some(first))
-        .then_some(first)
+        .all(|shift| count(share + shift) == Some(first));
+    same.then_some(first)
 }
 
 /// Pieces of ink after a cut along a row at this share of the height.
@@ -203,16 +203,14 @@ impl Hull {
             .collect();
         let left = chain(ends.iter().map(|e| (e.0, e.1)), 1.0);
         let right = chain(ends.iter().map(|e| (e.0, e.2)), -1.0);
-        let rows = (0..ink.height())
-            .map(|y| (along(&left, y as f64), along(&right, y as f64)))
-            .collect();
+        let ends = |y: usize| (along(&left, y as f64), along(&right, y as f64));
+        let rows = (0..ink.height()).map(ends).collect();
         Self { rows }
     }
 
     fn holds(&self, x: usize, y: usize) -> bool {
-        self.rows
-            .get(y)
-            .is_some_and(|&(left, right)| (left..=right).contains(&(x as f64)))
+        let within = |&(left, right): &(f64, f64)| (left..=right).contains(&(x as f64));
+        self.rows.get(y).is_some_and(within)
     }
 
     /// The dots of a bay that border on the outside.

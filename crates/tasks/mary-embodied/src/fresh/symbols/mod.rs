@@ -19,9 +19,3 @@ pub static KINDS: [FreshKind; 7] = [
     FreshKind::new("symmetry", shapes::symmetry),
     FreshKind::new("size", shapes::size),
 ];
-
-pub const MARGINS: &str = "drawn in DejaVu Sans; every answer holds in each of seven sans-serif fonts that \
-    has the symbols, in three at least; a count must stay the same when a line is moved by 5 % of the \
-    height, regions and pieces have at least 30 dots where a stroke is 12 wide; a symbol open to one \
-    side has no other dent above 1.5 % of its box; symmetric from likeness 0.96 and overlap 0.80 on, not \
-    symmetric up to likeness 0.86; widths and heights compared differ by at least 15 % here and 3 % in the other fonts";

@@ -118,9 +118,8 @@ fn by_line(
 ) -> Vec<(CuttingLine, Vec<Counted>)> {
     lines()
         .map(|line| {
-            let counted = which(|k| k.steady)
-                .into_iter()
-                .filter_map(|k| Some((k, count(&k.looks, line)?)));
+            let steady = which(|k| k.steady).into_iter();
+            let counted = steady.filter_map(|k| Some((k, count(&k.looks, line)?)));
             (line, counted.collect::<Vec<Counted>>())
         })
         .filter(|(_, symbols)| symbols.len() >= 8)

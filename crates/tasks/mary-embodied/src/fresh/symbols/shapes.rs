@@ -15,10 +15,8 @@ pub fn opening(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<(&'static Known, usize)>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
         // A symbol with a closed part (e) or of several pieces (?) has more than one thing to look at.
-        which(|k| k.looks.regions == Some(0) && k.looks.single)
-            .into_iter()
-            .filter_map(|k| Some((k, k.looks.opening?)))
-            .collect()
+        let open = which(|k| k.looks.regions == Some(0) && k.looks.single).into_iter();
+        open.filter_map(|k| Some((k, k.looks.opening?))).collect()
     });
     let (least, most) = level.pick((1, 3), [(1, 1), (2, 2), (3, 3), (5, 5)]);
     let draw = |rng: &mut Stream| {
@@ -127,13 +125,11 @@ pub fn size(rng: &mut Stream, _level: Level) -> Option<Block> {
 /// The places of the four ends, if they are four different symbols, the same in every font, and clear.
 fn sized(four: [&Known; OPTIONS]) -> Option<SizedSet> {
     // The boxes of the four in each font that has all of them, ours first.
-    let fonts: Vec<Vec<(f64, f64)>> = (0..four[0].looks.boxes.len())
-        .filter_map(|font| {
-            four.iter()
-                .map(|k| k.looks.boxes.get(font).copied()?)
-                .collect()
-        })
-        .collect();
+    let of_font = |font: usize| {
+        let boxes = four.iter().map(|k| k.looks.boxes.get(font).copied()?);
+        boxes.collect()
+    };
+    let fonts: Vec<Vec<(f64, f64)>> = (0..four[0].looks.boxes.len()).filter_map(of_font).collect();
     if fonts.len() < FEWEST {
         return None;
     }

@@ -69,9 +69,8 @@ fn sank_over_the_flow(look: &Look) -> Option<bool> {
     let column = (top..).zip(&sunk).all(|(r, p)| *p == (r, col));
     // Other columns stand as high as this one did, on both sides.
     let stands = |side: i32| {
-        (0..look.cols())
-            .filter(|c| (c - col).signum() == side)
-            .any(|c| look.is((top, c)) == water && look.is((top - 1, c)) != water)
+        let mut beside = (0..look.cols()).filter(|c| (c - col).signum() == side);
+        beside.any(|c| look.is((top, c)) == water && look.is((top - 1, c)) != water)
     };
     given(stream.len() >= 4 && look.came(water).is_empty() && along && column && top < row)?;
     Some(stands(-1) && stands(1))

@@ -94,8 +94,7 @@ fn straight(cells: &[Place]) -> bool {
     let on = |p: &Place, (a, b): (&Place, &Place)| {
         (p.0 - a.0) * (b.1 - a.1) == (p.1 - a.1) * (b.0 - a.0)
     };
-    a.zip(b)
-        .is_none_or(|ends| cells.iter().all(|p| on(p, ends)))
+    a.zip(b).is_none_or(|ends| every(cells, |p| on(p, ends)))
 }
 
 fn staggered(look: &Look) -> Option<bool> {

@@ -98,10 +98,8 @@ fn held(grid: &Grid, liquid: &[Place]) -> bool {
 /// The open surfaces of a liquid: rows of runs of cells with nothing above them.
 fn surfaces(grid: &Grid, liquid: &[Place], colour: u8) -> Vec<i32> {
     let open = |r: i32, c: i32| grid.at(r, c) == colour && grid.at(r - 1, c) == 0;
-    let starts = liquid
-        .iter()
-        .filter(|&&(r, c)| open(r, c) && !open(r, c - 1));
-    starts.map(|p| p.0).collect()
+    let start = |&&(r, c): &&Place| open(r, c) && !open(r, c - 1);
+    liquid.iter().filter(start).map(|p| p.0).collect()
 }
 
 fn levelled(look: &Look) -> bool {

@@ -123,9 +123,8 @@ fn holes_closed(look: &Look) -> bool {
 fn columns(grid: &Grid, (top, bottom): (i32, i32)) -> Option<Vec<u8>> {
     let column = |c: i32| {
         let first = grid.at(top, c);
-        (top..=bottom)
-            .all(|r| grid.at(r, c) == first)
-            .then_some(first)
+        let same = (top..=bottom).all(|r| grid.at(r, c) == first);
+        same.then_some(first)
     };
     (1..grid.cols() as i32).map(column).collect()
 }

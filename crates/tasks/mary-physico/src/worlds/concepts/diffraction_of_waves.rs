@@ -94,11 +94,12 @@ fn curled_around(look: &Look) -> Option<bool> {
             let columns = |r: i32| in_row(&look.changed, r);
             let first = if built(0) { look.rows() - 1 } else { 0 };
             let open = columns(first);
-            let end = (0..look.rows())
-                .filter(|&r| !built(r))
+            let mut gap = (0..look.rows()).filter(|&r| !built(r));
+            let end = gap
+                .clone()
                 .map(|r| (r - first).abs())
-                .max();
-            let end = end.map_or(first, |k| if first == 0 { k } else { first - k });
+                .max()
+                .map_or(first, |k| if first == 0 { k } else { first - k });
             let round = |q: &Place| {
                 let (dr, dc) = (f64::from(q.0 - end), f64::from(q.1 - c));
                 let far = dr.hypot(dc);
@@ -107,11 +108,7 @@ fn curled_around(look: &Look) -> Option<bool> {
             };
             let shadow: Vec<&Place> = look.changed.iter().filter(|q| built(q.0)).collect();
             given(fronts(look, water, c) && open.len() >= 2 && open.iter().all(|x| *x > c + 1))?;
-            given(
-                (0..look.rows())
-                    .filter(|&r| !built(r))
-                    .all(|r| columns(r) == open),
-            )?;
+            given(gap.all(|r| columns(r) == open))?;
             Some(shadow.len() >= open.len() && shadow.iter().all(|q| q.1 > c && round(q)))
         })
     }))

@@ -80,10 +80,8 @@ fn scattered(look: &Look) -> Option<bool> {
     let tops: Vec<i32> = (0..look.cols()).map(top).collect();
     let rough = tops.windows(2).filter(|w| w[0] != w[1]).count();
     given(ground != 0 && 3 * rough >= tops.len() && tops.iter().all(|&t| t <= bottom))?;
-    let hits = those(
-        tops.iter().enumerate().map(|(c, &t)| (t - 1, c as i32)),
-        |&p| look.stays(p) && look.was(p) != ground,
-    );
+    let above = tops.iter().zip(0..).map(|(&t, c)| (t - 1, c));
+    let hits = those(above, |&p| look.stays(p) && look.was(p) != ground);
     let near = |p: &Place, q: &Place| (p.0 - q.0).abs().max((p.1 - q.1).abs()) <= 2;
     let leaves = |p: &Place| look.changed.iter().any(|q| near(p, q));
     // A ray thrown out of sight leaves nothing.

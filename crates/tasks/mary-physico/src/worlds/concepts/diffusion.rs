@@ -168,10 +168,7 @@ fn filled_the_room(look: &Look) -> Option<bool> {
         };
         given(corner && crowded && was.len() == is.len() && was.len() >= 4)?;
         given(look.changed.iter().all(inside))?;
-        Some(
-            [true, false]
-                .iter()
-                .all(|&y| quarters(y, true) && quarters(y, false)),
-        )
+        let both = |low: bool| quarters(low, true) && quarters(low, false);
+        Some(both(true) && both(false))
     }))
 }

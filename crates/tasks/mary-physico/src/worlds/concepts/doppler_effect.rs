@@ -43,20 +43,16 @@ fn siren(s: &mut Setting, mut p: Pair) -> Option<Pair> {
             g.set(row + k, c - way * bent, sound);
         }
     };
-    (mid + 3..s.cols)
-        .step_by(3)
-        .for_each(|c| arc(&mut p.input, c, 1));
-    (0..mid - 4)
-        .rev()
-        .step_by(3)
-        .for_each(|c| arc(&mut p.input, c, -1));
-    (mid + 5..s.cols)
-        .step_by(2)
-        .for_each(|c| arc(&mut p.output, c, 1));
-    (0..mid - 3)
-        .rev()
-        .step_by(4)
-        .for_each(|c| arc(&mut p.output, c, -1));
+    for (g, ahead, behind, steps) in [
+        (&mut p.input, mid + 3, mid - 4, (3, 3)),
+        (&mut p.output, mid + 5, mid - 3, (2, 4)),
+    ] {
+        (ahead..s.cols).step_by(steps.0).for_each(|c| arc(g, c, 1));
+        (0..behind)
+            .rev()
+            .step_by(steps.1)
+            .for_each(|c| arc(g, c, -1));
+    }
     (s.cols >= 13).then_some(p)
 }
 

@@ -143,11 +143,8 @@ pub(super) fn verb_across_clause(pen: &mut Pen<'_>) -> Draft {
 }
 
 pub(super) fn verb_irregular(pen: &mut Pen<'_>) -> Draft {
-    let (who, state, place) = (
-        pen.noun("irregular_animate"),
-        pen.word("states"),
-        pen.word("places"),
-    );
+    let who = pen.noun("irregular_animate");
+    let [state, place] = ["states", "places"].map(|list| pen.word(list));
     let past = pen.coin();
     let (one, many) = if past { ("was", "were") } else { ("is", "are") };
     let (subject, good, bad) = pen.either((who.one, one, many), (who.many, many, one));

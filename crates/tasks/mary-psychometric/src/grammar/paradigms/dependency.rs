@@ -12,10 +12,8 @@ pub(super) fn with_gap(pen: &mut Pen<'_>) -> Draft {
 pub(super) fn without_gap(pen: &mut Pen<'_>) -> Draft {
     let (who, knew) = (pen.name(), pen.word("knowing"));
     let (other, verb, thing) = (pen.person(), pen.verb("strict").past, pen.thing());
-    let template = format!(
-        "{who} {knew} {{}} the {} {verb} the {}",
-        other.one, thing.one
-    );
+    let (other, thing) = (other.one, thing.one);
+    let template = format!("{who} {knew} {{}} the {other} {verb} the {thing}");
     Draft::slot(&template, "that", "what")
 }
 
@@ -61,32 +59,23 @@ pub(super) fn adjunct(pen: &mut Pen<'_>) -> Draft {
 }
 
 pub(super) fn npi_no(pen: &mut Pen<'_>) -> Draft {
-    let (who, verb, thing) = (
-        pen.person().many,
-        pen.verb("transitive").participle,
-        pen.thing().one,
-    );
+    let (who, verb) = (pen.person().many, pen.verb("transitive").participle);
+    let thing = pen.thing().one;
     let bad = pen.one_of(&["some", "most", "many"]);
     let template = format!("{{}} {who} have ever {verb} the {thing}");
     Draft::slot(&template, "no", bad)
 }
 
 pub(super) fn npi_only(pen: &mut Pen<'_>) -> Draft {
-    let (who, verb, thing) = (
-        pen.name(),
-        pen.verb("transitive").participle,
-        pen.thing().one,
-    );
+    let (who, verb) = (pen.name(), pen.verb("transitive").participle);
+    let thing = pen.thing().one;
     let template = format!("{{}} {who} has ever {verb} the {thing}");
     Draft::slot(&template, "only", "even")
 }
 
 pub(super) fn npi_not(pen: &mut Pen<'_>) -> Draft {
-    let (who, verb, thing) = (
-        pen.person(),
-        pen.verb("transitive").participle,
-        pen.thing().one,
-    );
+    let (who, verb) = (pen.person(), pen.verb("transitive").participle);
+    let thing = pen.thing().one;
     let (noun, have) = pen.either((who.one, "has"), (who.many, "have"));
     let bad = pen.word("adverbs");
     let template = format!("the {noun} {have} {{}} ever {verb} the {thing}");
@@ -95,29 +84,22 @@ pub(super) fn npi_not(pen: &mut Pen<'_>) -> Draft {
 
 pub(super) fn there_was(pen: &mut Pen<'_>) -> Draft {
     let (thing, place) = (pen.thing().one, pen.word("places"));
-    let (weak, strong) = (
-        indefinite(thing),
-        format!("{} {thing}", pen.one_of(&["every", "each"])),
-    );
+    let weak = indefinite(thing);
+    let strong = format!("{} {thing}", pen.one_of(&["every", "each"]));
     Draft::slot(&format!("there was {{}} {place}"), &weak, &strong)
 }
 
 pub(super) fn there_were(pen: &mut Pen<'_>) -> Draft {
     let (thing, place) = (pen.thing().many, pen.word("places"));
-    let (weak, strong) = (
-        pen.word("weak_quantifiers"),
-        pen.one_of(&["most", "all", "both"]),
-    );
+    let weak = pen.word("weak_quantifiers");
+    let strong = pen.one_of(&["most", "all", "both"]);
     Draft::slot(&format!("there were {{}} {thing} {place}"), weak, strong)
 }
 
 pub(super) fn superlative(pen: &mut Pen<'_>) -> Draft {
     const PAIRS: &[(&str, &str)] = &[("more than", "at least"), ("fewer than", "at most")];
-    let (who, verb, thing) = (
-        pen.person().one,
-        pen.verb("transitive").past,
-        pen.thing().many,
-    );
+    let (who, verb) = (pen.person().one, pen.verb("transitive").past);
+    let thing = pen.thing().many;
     let (&(good, bad), count) = (pen.any(PAIRS), pen.word("counts"));
     Draft::slot(&format!("no {who} {verb} {{}} {count} {thing}"), good, bad)
 }

@@ -36,11 +36,8 @@ pub(super) fn closest_subject(pen: &mut Pen<'_>) -> Draft {
     let ((outer, _), (inner, gender)) = pen.opposite_names();
     let (says, verb) = (pen.word("saying"), pen.verb("reflexive").past);
     let (good, bad) = reflexives(gender);
-    Draft::slot(
-        &format!("{outer} {says} that {inner} {verb} {{}}"),
-        good,
-        bad,
-    )
+    let template = format!("{outer} {says} that {inner} {verb} {{}}");
+    Draft::slot(&template, good, bad)
 }
 
 pub(super) fn across_relative(pen: &mut Pen<'_>) -> Draft {
@@ -70,10 +67,7 @@ pub(super) fn case(pen: &mut Pen<'_>) -> Draft {
 pub(super) fn there_adjective(pen: &mut Pen<'_>) -> Draft {
     let (thing, place) = (indefinite(pen.thing().one), pen.word("places"));
     let be = pen.either("is", "was");
-    let (good, bad) = (
-        pen.word("raising_adjectives"),
-        pen.word("control_adjectives"),
-    );
+    let [good, bad] = ["raising_adjectives", "control_adjectives"].map(|list| pen.word(list));
     Draft::slot(&format!("there {be} {{}} to be {thing} {place}"), good, bad)
 }
 
@@ -99,11 +93,8 @@ pub(super) fn tough(pen: &mut Pen<'_>) -> Draft {
 
 pub(super) fn ellipsis_number(pen: &mut Pen<'_>) -> Draft {
     let ((one, other), verb) = (pen.names(), pen.word("getting"));
-    let (thing, look, count) = (
-        pen.thing().one,
-        pen.word("plain_looks"),
-        pen.word("several"),
-    );
+    let thing = pen.thing().one;
+    let [look, count] = ["plain_looks", "several"].map(|list| pen.word(list));
     Draft::statement(
         format!("{one} {verb} one {look} {thing} and {other} {verb} {count}"),
         format!("{one} {verb} one {thing} and {other} {verb} {count} {look}"),
