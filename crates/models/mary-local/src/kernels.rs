@@ -77,6 +77,8 @@ pub trait Backend: Send + Sync + 'static {
     }
     /// Room for keys and values: rows of this width, for this many layers.
     fn cache(&self, layers: usize, rows: usize, width: usize) -> Self::Cache;
+    /// The keys of the first rows in one layer of the cache, as attention reads them.
+    fn keys(&self, cache: &Self::Cache, layer: usize, rows: usize) -> Vec<f32>;
     /// Copies rows of the cache, in every layer, one after the other.
     fn move_rows(&self, cache: &mut Self::Cache, moves: &[(usize, usize)]);
     fn plan<'a>(&self, batch: &'a Batch, heads: &Heads) -> Self::Plan<'a>;

@@ -436,7 +436,7 @@ impl<B: Backend> Transformer<B> {
         let rotary = kind.rope.and_then(|r| pass.rotary.get(r));
         let place = (&mut *cache, pass.store);
         b.place(&mut work.qkv, &heads, norms, rotary, place, pass.plan);
-        self.patterns(pass, work);
+        self.patterns(pass, cache, work);
         self.attend(pass, block.relative.as_ref(), cache, work);
         if let Some(gate) = &block.gate {
             self.open_gate(gate, rows, work);

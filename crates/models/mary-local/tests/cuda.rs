@@ -174,6 +174,47 @@ fn changed_models_predict_the_same_on_a_gpu() {
 }
 
 #[test]
+fn heads_attend_on_a_gpu_as_on_the_processor() {
+    let all = families();
+    if let Err(e) = open(&all[0], "f32", "auto")
+        && e.kind == ErrorKind::BadRequest
+    {
+        return skip(Lacking::Gpu, &e.to_string());
+    }
+    let (mut seen, mut wrong) = (0, vec![]);
+    // On the processor 16 bits round weights only, on a GPU also queries and keys.
+    for (dtype, most) in [("f32", 1e-4), ("f16", 2e-2), ("bf16", 1e-1)] {
+        for folder in &all {
+            let there = open(folder, dtype, "auto").unwrap();
+            if !there.card().capabilities.intervene {
+                continue;
+            }
+            let settings = ModelSettings {
+                dtype: Some(dtype.to_owned()),
+                ..ModelSettings::default()
+            };
+            let checkpoint = Checkpoint::open(folder).unwrap();
+            let model = "hf/golden".parse().unwrap();
+            let here = LocalModel::from_checkpoint(model, checkpoint, &settings).unwrap();
+            let numbers = |model: &LocalModel| -> Vec<f32> {
+                let patterns = intervene::patterns(model, intervene::CLEAN);
+                let all = patterns.into_iter().flatten();
+                all.flat_map(|vector| vector.0).collect()
+            };
+            let error = relative(&numbers(&there), &numbers(&here));
+            let name = folder.file_name().unwrap().to_string_lossy();
+            eprintln!("{name} {dtype}: {error:.1e}");
+            if error.is_nan() || error > most {
+                wrong.push(format!("{name} {dtype}: {error:.2e}"));
+            }
+            seen += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(seen >= 3 * 30, "{seen} families and number types");
+}
+
+#[test]
 fn divided_layers_give_the_same_bits_on_a_gpu_named_several_times() {
     let all = families();
     if let Err(e) = open(&all[0], "bf16", "auto") {

@@ -444,6 +444,22 @@ fn changed_models_predict_what_nnsight_and_transformer_lens_predict() {
     assert!(all.iter().map(|(_, seen, _)| seen).sum::<usize>() > 1200);
 }
 
+/// What every head of every layer attends to, from every token.
+pub fn patterns(model: &LocalModel, text: &str) -> Vec<Vec<Vector>> {
+    let mut request = plain(Score {
+        prefix: Prompt::plain(text),
+        continuations: vec![],
+        start: Start::Never,
+        details: Default::default(),
+    });
+    let (layers, heads) = (model.architecture().layers, model.architecture().heads);
+    for layer in 0..layers {
+        let sites = (0..heads).map(|head| Site::Pattern(layer, head));
+        request.states.extend(sites.map(|site| (site, Place::All)));
+    }
+    ask(model, vec![request]).remove(0).unwrap().states
+}
+
 #[test]
 fn heads_attend_to_what_transformers_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden_interventions");
@@ -458,17 +474,8 @@ fn heads_attend_to_what_transformers_says() {
         let model = open(family, None, &[]);
         let theirs: Vec<Vec<Vec<Vec<f32>>>> =
             serde_json::from_value(golden["patterns"].clone()).unwrap();
-        let mut request = plain(Score {
-            prefix: Prompt::plain(golden["text"].as_str().unwrap()),
-            continuations: vec![],
-            start: Start::Never,
-            details: Default::default(),
-        });
-        for (layer, heads) in theirs.iter().enumerate() {
-            let sites = (0..heads.len()).map(|head| Site::Pattern(layer, head));
-            request.states.extend(sites.map(|site| (site, Place::All)));
-        }
-        let seen = ask(&model, vec![request]).remove(0).unwrap().states;
+        let seen = patterns(&model, golden["text"].as_str().unwrap());
+        assert_eq!(seen.len(), theirs.iter().flatten().count(), "{family}");
         let mut worst = 0.0f32;
         for (ours, theirs) in seen.iter().zip(theirs.iter().flatten()) {
             assert_eq!(ours.len(), theirs.len());

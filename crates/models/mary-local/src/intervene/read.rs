@@ -310,11 +310,6 @@ impl<'m> Reader<'m> {
         })
     }
 
-    fn on_gpu(&self) -> bool {
-        let device = self.model.card.conventions.get("device");
-        device.is_some_and(|name| name.starts_with("cuda"))
-    }
-
     fn spot(&self, site: Site) -> Result<(Spot, Range<usize>), ModelError> {
         let a = self.model.architecture();
         let (spot, most) = match site {
@@ -335,10 +330,6 @@ impl<'m> Reader<'m> {
                 Err(bad_request(message))
             }
             Site::Head(_, head) => Ok((spot, head * a.head_dim..(head + 1) * a.head_dim)),
-            Site::Pattern(..) if self.on_gpu() => {
-                Err(bad_request("attention patterns are read on the CPU alone")
-                    .hint("--device cpu"))
-            }
             // As many numbers as the row has seen tokens; heads are counted here.
             Site::Pattern(_, head) => Ok((spot, head..head + 1)),
             _ => Ok((spot, 0..a.hidden)),

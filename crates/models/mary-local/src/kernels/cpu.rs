@@ -289,6 +289,10 @@ impl Backend for Cpu {
         }
     }
 
+    fn keys(&self, cache: &Cache, layer: usize, rows: usize) -> Vec<f32> {
+        cache.keys[layer][..rows * cache.width].to_vec()
+    }
+
     fn move_rows(&self, cache: &mut Cache, moves: &[(usize, usize)]) {
         let width = cache.width;
         for layer in cache.keys.iter_mut().chain(&mut cache.values) {

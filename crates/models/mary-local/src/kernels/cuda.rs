@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use mary_contract::ModelError;
-use mary_cuda::{Blas, Device, Lender, Lent, Memory, NumberType, Parts, Uploader};
+use mary_cuda::{Blas, Device, Lender, Lent, Memory, NumberType, Parts, Uploader, args};
 
 use super::Alibi;
 use crate::errors::lock;
@@ -257,6 +257,23 @@ impl Cuda {
         }
         let staged = out.staged()?;
         self.keep(staged.ask(len).and_then(|()| staged.answer(len)))
+    }
+
+    /// Numbers on the GPU, in 32 bits; NaN after a fault.
+    fn brought_back(&self, from: u64, kind: NumberType, len: usize) -> Vec<f32> {
+        let mut scratch = self.lock();
+        let mut at = from;
+        if kind != NumberType::Single {
+            at = self.grow(&mut scratch.rows, len * 4);
+            let words = args![from, at, len as u64];
+            let name = format!("cast_{}s", kind.letter());
+            self.base(&name, (len.div_ceil(256), 1), 256, words);
+        }
+        let read = match self.broken() {
+            true => None,
+            false => self.keep(self.device.read(at, len)),
+        };
+        read.unwrap_or_else(|| vec![f32::NAN; len])
     }
 
     /// Room for numbers; what was there is lost when it grows.

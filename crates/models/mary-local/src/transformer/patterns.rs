@@ -7,14 +7,20 @@ use crate::kernels::Backend;
 
 impl<B: Backend> Transformer<B> {
     /// What the rows that are watched attend to, head after head, each with a weight for every position up to the row's
-    /// own. Queries and keys lie in `qkv`, rotated, as on the CPU.
-    pub(super) fn patterns(&self, pass: &Pass<'_, '_, B>, work: &Workspace<B::Tensor>) {
+    /// own. Queries lie in `qkv`, rotated, and keys in the cache.
+    pub(super) fn patterns(
+        &self,
+        pass: &Pass<'_, '_, B>,
+        cache: &B::Cache,
+        work: &Workspace<B::Tensor>,
+    ) {
         let Some((batch, watched)) = pass.following.and_then(|f| f.patterns(pass.layer)) else {
             return;
         };
         let (a, heads) = (&self.architecture, self.heads());
-        let (width, size) = (heads.qkv_width(), heads.head_dim);
-        let all = self.backend.download(&work.qkv, pass.rows * width);
+        let (width, kv, size) = (heads.qkv_width(), heads.kv_width(), heads.head_dim);
+        let queries = self.backend.download(&work.qkv, pass.rows * width);
+        let keys = self.backend.keys(cache, pass.store, pass.rows);
         let window = a.kinds.get(pass.layer).and_then(|kind| kind.window);
         let (mut seen, mut rows) = (Seen::new(), vec![]);
         for &row in watched {
@@ -27,10 +33,10 @@ impl<B: Backend> Transformer<B> {
             let first = window.map_or(0, |window| (position + 1).saturating_sub(window));
             let mut weights = Vec::with_capacity(heads.heads * rows.len());
             for head in 0..heads.heads {
-                let query = &all[row * width + head * size..][..size];
-                let column = heads.q_width() + head / heads.group() * size;
+                let query = &queries[row * width + head * size..][..size];
+                let column = head / heads.group() * size;
                 let scores = rows.iter().enumerate().map(|(at, &key)| {
-                    let key = &all[key * width + column..][..size];
+                    let key = &keys[key * kv + column..][..size];
                     let product: f32 = query.iter().zip(key).map(|(q, k)| q * k).sum();
                     let mut score = f64::from(product * a.attention.scale);
                     if let Some(cap) = a.attention.soft_cap.map(f64::from) {

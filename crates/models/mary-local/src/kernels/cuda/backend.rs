@@ -119,6 +119,11 @@ impl Backend for Cuda {
         }
     }
 
+    fn keys(&self, cache: &Cache, layer: usize, rows: usize) -> Vec<f32> {
+        let (keys, _) = planes(cache, layer, self.kind);
+        self.brought_back(keys, self.kind, rows * cache.width)
+    }
+
     fn move_rows(&self, cache: &mut Cache, moves: &[(usize, usize)]) {
         let moved = moves.iter().filter(|(from, to)| from != to);
         let list: Vec<i32> = moved.flat_map(|&(a, b)| [int(a), int(b)]).collect();
@@ -167,19 +172,7 @@ impl Backend for Cuda {
     }
 
     fn download(&self, x: &Tensor, len: usize) -> Vec<f32> {
-        let mut scratch = self.lock();
-        let mut at = x.at();
-        if x.kind != NumberType::Single {
-            at = self.grow(&mut scratch.rows, len * 4);
-            let words = args![x.at(), at, len as u64];
-            let name = format!("cast_{}s", x.letter());
-            self.base(&name, (len.div_ceil(256), 1), 256, words);
-        }
-        let read = match self.broken() {
-            true => None,
-            false => self.keep(self.device.read(at, len)),
-        };
-        read.unwrap_or_else(|| vec![f32::NAN; len])
+        self.brought_back(x.at(), x.kind, len)
     }
 
     fn hand_over(&self, x: &Tensor, len: usize, other: &Self, to: &mut Tensor) {
