@@ -7,7 +7,9 @@ pub mod glyphs;
 mod named;
 mod picture;
 mod randomness;
+mod sentences;
 pub mod small_world;
 
 pub use picture::{Colour, Packing, Picture, PictureError};
 pub use randomness::{Stream, below, coin, pick, shuffle, stream};
+pub use sentences::{Paradigm, Word, Writer, article, capital};

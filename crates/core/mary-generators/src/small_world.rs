@@ -6,13 +6,11 @@
 //! [`is_held_out`] decides by a stable hash, the generator throws again when it says yes, and
 //! [`HeldOut::absent_from`] checks the finished text independently.
 
-mod agreement;
 mod dice;
 mod facts;
 mod grammar;
 pub mod numbers;
 mod patterns;
-mod phrases;
 pub mod scenes;
 mod world;
 

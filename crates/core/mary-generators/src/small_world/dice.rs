@@ -1,19 +1,24 @@
 //! Seeded choice: one small random source for every generator in the corpus.
 
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+
+use crate::Stream;
 
 /// A random source that only answers the questions a text generator asks.
 pub(super) struct Dice {
-    rng: ChaCha8Rng,
+    rng: Stream,
 }
 
 impl Dice {
     /// The dice of one document: the same seed and number always throw the same.
     pub(super) fn for_document(seed: u64, document: u64) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut rng = Stream::seed_from_u64(seed);
         rng.set_stream(document);
         Self { rng }
+    }
+
+    pub(super) fn stream(&mut self) -> &mut Stream {
+        &mut self.rng
     }
 
     /// A number from `low` up to and including `high`.

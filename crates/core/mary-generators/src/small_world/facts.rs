@@ -1,8 +1,8 @@
 //! Sentences about categories and their members, and about what things are like to the senses.
 
 use super::dice::Dice;
-use super::phrases::{article, capital};
 use super::world::{Category, WORLD};
+use crate::sentences::{article, capital};
 
 /// The member as a noun phrase: colours and sports take no article.
 fn phrase(category: &Category, member: &str) -> String {

@@ -4,9 +4,9 @@
 //! comparisons (see [`pair_is_held_out`]).
 
 use super::dice::Dice;
-use super::phrases::capital;
 use super::world::WORLD;
 use super::{Comparison, stable_hash};
+use crate::sentences::capital;
 
 /// The largest number that is compared.
 pub const LARGEST: usize = 20;

@@ -6,40 +6,21 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
+/// Genders are for the paradigms of grammar, which read the file by themselves.
 #[derive(Deserialize)]
 pub(super) struct Name {
     pub(super) name: &'static str,
-    pub(super) female: bool,
+    _gender: IgnoredAny,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Noun {
     pub(super) one: &'static str,
     pub(super) many: &'static str,
-    /// Nothing for nouns that leave it open.
     #[serde(default)]
-    pub(super) female: Option<bool>,
-}
-
-impl Noun {
-    /// The form for one or for many, and the other.
-    pub(super) fn forms(&self, plural: bool) -> (&'static str, &'static str) {
-        if plural {
-            (self.many, self.one)
-        } else {
-            (self.one, self.many)
-        }
-    }
-}
-
-#[derive(Deserialize)]
-pub(super) struct Verb {
-    pub(super) base: &'static str,
-    pub(super) third: &'static str,
-    pub(super) past: &'static str,
-    pub(super) participle: &'static str,
-    pub(super) ing: &'static str,
+    _gender: IgnoredAny,
 }
 
 #[derive(Deserialize)]
@@ -70,14 +51,8 @@ pub(super) struct World {
     pub(super) foods: Vec<Noun>,
     #[serde(borrow)]
     pub(super) places: Vec<&'static str>,
-    pub(super) plain: Vec<&'static str>,
     /// From zero to twenty.
     pub(super) numbers: Vec<&'static str>,
-    pub(super) alone: Vec<Verb>,
-    pub(super) handle: Vec<Verb>,
-    pub(super) meet: Vec<Verb>,
-    #[serde(rename = "self")]
-    pub(super) to_self: Vec<Verb>,
     pub(super) categories: Vec<Category>,
     pub(super) qualities: Vec<Quality>,
 }

@@ -7,7 +7,6 @@
 mod exhibits;
 mod lexicon;
 pub mod pair;
-mod paradigms;
 pub mod reference;
 mod tasks;
 pub mod upstream;
@@ -15,7 +14,6 @@ mod writer;
 
 pub use exhibits::exhibits;
 pub use tasks::{BLIMP, GRAMMAR, GRAMMAR_SMALL};
-pub(crate) use writer::capital;
 
 /// The tasks of grammar.
 pub(crate) const TASKS: [&str; 3] = [

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use mary_contract::TaskError;
 use mary_generators::small_world::HeldOut;
-use mary_generators::stream;
+use mary_generators::{Paradigm, stream};
 
 use super::Phenomenon;
-use super::paradigms::{PARADIGMS, Paradigm, Pen};
+use super::lexicon::LEXICON;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreshPair {
@@ -27,11 +27,12 @@ pub fn fresh_pairs(seed: u64, n: usize) -> Result<Vec<FreshPair>, TaskError> {
     // Sentences already used, good and bad.
     let mut seen = HashSet::new();
     for phenomenon in Phenomenon::ALL {
-        let own: Vec<&Paradigm> = PARADIGMS.iter().filter(|p| p.0 == phenomenon).collect();
+        let own = LEXICON.paradigms().iter();
+        let own: Vec<_> = own.filter(|p| p.phenomenon == phenomenon.name()).collect();
         for (place, paradigm) in own.iter().enumerate() {
             // The first n % len paradigms take one more.
             let share = n / own.len() + usize::from(place < n % own.len());
-            write(seed, paradigm, share, &mut seen, &mut pairs)?;
+            write(seed, (phenomenon, paradigm), share, &mut seen, &mut pairs)?;
         }
     }
     Ok(pairs)
@@ -39,24 +40,25 @@ pub fn fresh_pairs(seed: u64, n: usize) -> Result<Vec<FreshPair>, TaskError> {
 
 fn write(
     seed: u64,
-    paradigm: &Paradigm,
+    (phenomenon, paradigm): (Phenomenon, &'static Paradigm),
     share: usize,
     seen: &mut HashSet<String>,
     pairs: &mut Vec<FreshPair>,
 ) -> Result<(), TaskError> {
-    let &(phenomenon, paradigm, maker) = paradigm;
-    let name = format!("psychometric/grammar/{}/{paradigm}", phenomenon.name());
+    let name = format!(
+        "psychometric/grammar/{}/{}",
+        phenomenon.name(),
+        paradigm.name
+    );
     let mut rng = stream(seed, &name);
     let (mut made, mut idle) = (0, 0);
     while made < share {
-        let draft = maker(&mut Pen::new(&mut rng));
-        let finish = |text: &str| format!("{}{}", capital(text), draft.mark);
-        let (good, bad) = (finish(&draft.good), finish(&draft.bad));
+        let (good, bad) = LEXICON.pair(paradigm, &mut rng);
         if good != bad && !seen.contains(&good) && !seen.contains(&bad) {
             seen.extend([good.clone(), bad.clone()]);
             pairs.push(FreshPair {
                 phenomenon,
-                paradigm,
+                paradigm: &paradigm.name,
                 good,
                 bad,
             });
@@ -104,12 +106,6 @@ pub fn small_pairs(seed: u64, n: usize) -> Result<Vec<FreshPair>, TaskError> {
         kept.extend(own.into_iter().take(n).map(|(_, pair)| pair.clone()));
     }
     Ok(kept)
-}
-
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Numbers as they are shown: which ones, in which of the three formats, and the words that are no
 //! numbers beside them.
 
-use crate::grammar::capital;
+use mary_generators::capital;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Range {

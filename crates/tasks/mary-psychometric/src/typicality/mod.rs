@@ -202,11 +202,5 @@ fn exemplars(
     Ok(order)
 }
 
-/// `a` or `an`, by the first letter.
-pub(crate) fn article(word: &str) -> &'static str {
-    let vowel = word.starts_with(|c: char| "aeiou".contains(c.to_ascii_lowercase()));
-    if vowel { "an" } else { "a" }
-}
-
 #[cfg(test)]
 mod tests;

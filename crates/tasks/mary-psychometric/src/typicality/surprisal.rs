@@ -8,11 +8,11 @@ use mary_contract::{
     Needs, OVER_FLOOR, Prompt, Reply, Request, Sample, Score, Scoring, SettingDefault, Start, Task,
     TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
+use mary_generators::article;
 use mary_stats::correlation::spearman;
 
 use super::{
-    Category, ShownCategory, article, by_category, categories, exemplar_convention, exemplars,
-    note, shots,
+    Category, ShownCategory, by_category, categories, exemplar_convention, exemplars, note, shots,
 };
 use crate::cards::{card, conventions};
 use crate::choice::not_finite;
