@@ -37,9 +37,7 @@ pub struct Kappa {
 pub fn cohen_kappa<L: Ord>(first: &[L], second: &[L]) -> Result<Kappa, StatsError> {
     const WHAT: &str = "Cohen's kappa";
     input::same_length(WHAT, first.len(), second.len())?;
-    if first.len() < 2 {
-        return Err(StatsError::too_few(WHAT, 2, first.len()));
-    }
+    input::at_least(WHAT, 2, first.len())?;
     let distinct: BTreeSet<&L> = first.iter().chain(second).collect();
     let labels: BTreeMap<&L, usize> = distinct.into_iter().zip(0..).collect();
     let k = labels.len();

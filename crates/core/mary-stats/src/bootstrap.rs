@@ -88,9 +88,7 @@ pub fn replicates(
     settings: &Bootstrap,
 ) -> Result<Vec<f64>, StatsError> {
     const WHAT: &str = "bootstrap";
-    if units.len() < 2 {
-        return Err(StatsError::too_few(WHAT, 2, units.len()));
-    }
+    input::at_least(WHAT, 2, units.len())?;
     let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
     let mut drawn = Vec::with_capacity(units.items);
     let mut values = Vec::with_capacity(settings.resamples);
@@ -101,19 +99,15 @@ pub fn replicates(
             values.push(value);
         }
     }
-    if values.len() < 20 || values.len() * 10 < settings.resamples * 9 {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "the statistic is undefined on more than one draw in ten (or there were fewer than 20 draws); use more items or more resamples",
-        ));
-    }
+    let why = "the statistic is undefined on more than one draw in ten (or there were fewer than 20 draws); use more items or more resamples";
+    input::refuse(
+        values.len() < 20 || values.len() * 10 < settings.resamples * 9,
+        WHAT,
+        why,
+    )?;
     values.sort_by(f64::total_cmp);
-    if values.first() == values.last() {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "every draw gives the same value, so a bootstrap cannot see the uncertainty; use the Wilson or exact interval",
-        ));
-    }
+    let why = "every draw gives the same value, so a bootstrap cannot see the uncertainty; use the Wilson or exact interval";
+    input::refuse(values.first() == values.last(), WHAT, why)?;
     Ok(values)
 }
 

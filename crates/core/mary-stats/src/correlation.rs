@@ -97,12 +97,11 @@ pub fn kendall(x: &[f64], y: &[f64]) -> Result<(f64, f64), StatsError> {
     let total = n * (n - 1.0) / 2.0;
     let tied = |t: &[f64]| t.iter().map(|k| k * (k - 1.0) / 2.0).sum::<f64>();
     let denominator = ((total - tied(&tx)) * (total - tied(&ty))).sqrt();
-    if denominator <= 0.0 {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "one of the two inputs does not vary",
-        ));
-    }
+    input::refuse(
+        denominator <= 0.0,
+        WHAT,
+        "one of the two inputs does not vary",
+    )?;
     let over = |t: &[f64], f: fn(f64) -> f64| t.iter().map(|k| f(*k)).sum::<f64>();
     let v = |t: &[f64]| over(t, |k| k * (k - 1.0) * (2.0 * k + 5.0));
     let pairs = |t: &[f64]| over(t, |k| k * (k - 1.0));
@@ -202,12 +201,8 @@ fn coefficient(what: &'static str, x: &[f64], y: &[f64]) -> Result<f64, StatsErr
     }
     // Relative to the size of the values: a constant column leaves only rounding behind.
     let flat = |ss: f64, m: f64| ss <= x.len() as f64 * (m.abs() * 1e-14).powi(2);
-    if flat(xx, mx) || flat(yy, my) {
-        return Err(StatsError::degenerate(
-            what,
-            "one of the two inputs does not vary, so a correlation is undefined",
-        ));
-    }
+    let why = "one of the two inputs does not vary, so a correlation is undefined";
+    input::refuse(flat(xx, mx) || flat(yy, my), what, why)?;
     Ok((xy / (xx.sqrt() * yy.sqrt())).clamp(-1.0, 1.0))
 }
 

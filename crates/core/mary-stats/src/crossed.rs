@@ -51,20 +51,13 @@ pub fn mean_crossed(
     input::values(WHAT, scores, 2)?;
     input::same_length(WHAT, scores.len(), people.len())?;
     input::same_length(WHAT, scores.len(), items.len())?;
-    if let Some(outside) = scores.iter().find(|s| !(0.0..=1.0).contains(*s)) {
-        return Err(StatsError::domain(
-            WHAT,
-            "scores from 0 to 1",
-            outside.to_string(),
-        ));
-    }
+    let unit = |s| (0.0..=1.0).contains(&s);
+    input::each(WHAT, "scores from 0 to 1", scores, unit)?;
     let value = input::mean(scores);
     let n = scores.len() as f64;
     let (person_sums, item_sums) = (sums(scores, people, value), sums(scores, items, value));
     let (p, i) = (person_sums.len(), item_sums.len());
-    if p < 2 || i < 2 {
-        return Err(StatsError::too_few(WHAT, 2, p.min(i)));
-    }
+    input::at_least(WHAT, 2, p.min(i))?;
     let variance = |sums: &[f64]| {
         let groups = sums.len() as f64;
         groups / (groups - 1.0) * sums.iter().map(|s| s * s).sum::<f64>() / (n * n)
@@ -168,9 +161,7 @@ pub fn difference_crossed(
     const WHAT: &str = "difference over people and items";
     let (a, b) = (item_means(first.answers), item_means(second.answers));
     let shared: Vec<usize> = a.keys().copied().filter(|i| b.contains_key(i)).collect();
-    if shared.is_empty() {
-        return Err(StatsError::too_few(WHAT, 1, 0));
-    }
+    input::at_least(WHAT, 1, shared.len())?;
     let n = shared.len() as f64;
     let mean = |of: &BTreeMap<usize, (f64, f64)>| {
         let means = shared.iter().filter_map(|i| of.get(i));

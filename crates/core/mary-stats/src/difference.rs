@@ -171,13 +171,8 @@ fn reaching_zero((low, high): (f64, f64), p: f64) -> (f64, f64) {
 /// Mean, squared standard error (CR2) and degrees of freedom (Satterthwaite).
 fn robust(differences: &[f64], clusters: Option<&[usize]>) -> Result<(f64, f64, f64), StatsError> {
     let moments = Moments::of("paired difference", differences, clusters)?;
-    let found = match clusters {
-        None => moments
-            .variance_of_mean()
-            .map(|v| (v, differences.len() as f64 - 1.0)),
-        Some(_) => moments.small_sample_variance(),
-    };
-    let (variance, freedom) = found.ok_or(StatsError::too_few("paired difference", 2, 1))?;
+    let too_few = StatsError::too_few("paired difference", 2, 1);
+    let (variance, freedom) = moments.error().ok_or(too_few)?;
     Ok((input::mean(differences), variance, freedom))
 }
 
@@ -212,12 +207,12 @@ fn named(clusters: Option<&[usize]>) -> &'static str {
 
 /// Differences of shares, each from −1 to 1.
 fn shares(differences: &[f64], clusters: Option<&[usize]>) -> Result<Found, StatsError> {
-    if differences.iter().any(|d| d.abs() > 1.0 + 1e-9) {
-        return Err(StatsError::degenerate(
-            "paired difference",
-            "a difference of two shares lies between -1 and 1",
-        ));
-    }
+    let why = "a difference of two shares lies between -1 and 1";
+    input::refuse(
+        differences.iter().any(|d| d.abs() > 1.0 + 1e-9),
+        "paired difference",
+        why,
+    )?;
     let (value, variance, freedom) = robust(differences, clusters)?;
     let (differing, units) = differing(differences, clusters);
     let few = differing < FEWEST_DIFFERING && differing < units;

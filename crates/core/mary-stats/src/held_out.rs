@@ -50,9 +50,7 @@ struct Fit {
 impl Fit {
     fn of(columns: &[Vec<f64>], y: &[f64], rows: &[usize]) -> Result<Self, StatsError> {
         let k = columns.len() + 1;
-        if rows.len() < k + 2 {
-            return Err(StatsError::too_few(WHAT, k + 2, rows.len()));
-        }
+        input::at_least(WHAT, k + 2, rows.len())?;
         let mut found = Self {
             rows: rows.len(),
             ..Self::default()
@@ -60,9 +58,7 @@ impl Fit {
         for column in columns {
             let values: Vec<f64> = rows.iter().map(|row| column[*row]).collect();
             let scale = (input::sum_squares(&values) / values.len() as f64).sqrt();
-            if scale <= 0.0 {
-                return Err(StatsError::degenerate(WHAT, "a predictor does not vary"));
-            }
+            input::refuse(scale <= 0.0, WHAT, "a predictor does not vary")?;
             found.centres.push(input::mean(&values));
             found.scales.push(scale);
         }

@@ -2,11 +2,38 @@
 
 use crate::StatsError;
 
+/// At least so many of something.
+pub(crate) fn at_least(what: &'static str, needed: usize, found: usize) -> Result<(), StatsError> {
+    match found < needed {
+        true => Err(StatsError::too_few(what, needed, found)),
+        false => Ok(()),
+    }
+}
+
+/// An error where this holds: the data do not determine the answer.
+pub(crate) fn refuse(holds: bool, what: &'static str, why: &'static str) -> Result<(), StatsError> {
+    match holds {
+        true => Err(StatsError::degenerate(what, why)),
+        false => Ok(()),
+    }
+}
+
+/// Only values of which this holds.
+pub(crate) fn each(
+    what: &'static str,
+    expected: &'static str,
+    values: &[f64],
+    holds: impl Fn(f64) -> bool,
+) -> Result<(), StatsError> {
+    match values.iter().find(|v| !holds(**v)) {
+        Some(found) => Err(StatsError::domain(what, expected, found.to_string())),
+        None => Ok(()),
+    }
+}
+
 /// At least `needed` finite values.
 pub(crate) fn values(what: &'static str, x: &[f64], needed: usize) -> Result<(), StatsError> {
-    if x.len() < needed {
-        return Err(StatsError::too_few(what, needed, x.len()));
-    }
+    at_least(what, needed, x.len())?;
     match x.iter().enumerate().find(|(_, v)| !v.is_finite()) {
         Some((index, &value)) => Err(StatsError::NotFinite { what, index, value }),
         None => Ok(()),
@@ -36,22 +63,13 @@ pub(crate) fn same_length(what: &'static str, left: usize, right: usize) -> Resu
 
 /// A confidence level or a probability strictly between 0 and 1.
 pub(crate) fn open_unit(what: &'static str, p: f64) -> Result<(), StatsError> {
-    if p > 0.0 && p < 1.0 {
-        Ok(())
-    } else {
-        Err(StatsError::domain(
-            what,
-            "a number strictly between 0 and 1",
-            p.to_string(),
-        ))
-    }
+    let expected = "a number strictly between 0 and 1";
+    each(what, expected, &[p], |p| p > 0.0 && p < 1.0)
 }
 
 /// `k` of `n`, with `n` at least 1.
 pub(crate) fn count(what: &'static str, k: u64, n: u64) -> Result<(), StatsError> {
-    if n == 0 {
-        return Err(StatsError::too_few(what, 1, 0));
-    }
+    at_least(what, 1, n as usize)?;
     if k > n {
         return Err(StatsError::domain(
             what,

@@ -138,9 +138,7 @@ pub fn ratio_t(
     input::values(WHAT, numerators, 2)?;
     input::values(WHAT, denominators, 2)?;
     let below = input::mean(denominators);
-    if below == 0.0 {
-        return Err(StatsError::degenerate(WHAT, "the denominators add up to 0"));
-    }
+    input::refuse(below == 0.0, WHAT, "the denominators add up to 0")?;
     let ratio = input::mean(numerators) / below;
     let units = numerators.iter().zip(denominators);
     let linear = units.map(|(x, d)| ratio + (x - ratio * d) / below);

@@ -78,28 +78,15 @@ const SEPARATED: StatsError = StatsError::degenerate(
 
 fn check(what: &'static str, outcomes: &[f64], ridge: f64) -> Result<(), StatsError> {
     input::values(what, outcomes, 2)?;
-    if let Some(bad) = outcomes.iter().find(|v| !(0.0..=1.0).contains(*v)) {
-        return Err(StatsError::domain(
-            what,
-            "outcomes between 0 and 1",
-            bad.to_string(),
-        ));
-    }
-    if !ridge.is_finite() || ridge < 0.0 {
-        return Err(StatsError::domain(
-            what,
-            "a ridge of 0 or more",
-            ridge.to_string(),
-        ));
-    }
+    let unit = |v| (0.0..=1.0).contains(&v);
+    input::each(what, "outcomes between 0 and 1", outcomes, unit)?;
+    let ridges = 0.0..f64::INFINITY;
+    input::each(what, "a ridge of 0 or more", &[ridge], |r| {
+        ridges.contains(&r)
+    })?;
     let share = input::mean(outcomes);
-    if share <= 0.0 || share >= 1.0 {
-        return Err(StatsError::degenerate(
-            what,
-            "all outcomes are the same, so there is nothing to explain",
-        ));
-    }
-    Ok(())
+    let why = "all outcomes are the same, so there is nothing to explain";
+    input::refuse(share <= 0.0 || share >= 1.0, what, why)
 }
 
 fn derivatives(

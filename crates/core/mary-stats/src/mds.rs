@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::StatsError;
+use crate::{StatsError, input};
 
 /// Points whose distances approximate the dissimilarities.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,9 +65,7 @@ const EXACT_UP_TO: usize = 16;
 fn check(rows: &[Vec<f64>], settings: &Smacof) -> Result<Vec<f64>, StatsError> {
     const WHAT: &str = "multidimensional scaling";
     let n = rows.len();
-    if n < 3 {
-        return Err(StatsError::too_few(WHAT, 3, n));
-    }
+    input::at_least(WHAT, 3, n)?;
     let wrong = |expected, found: String| StatsError::domain(WHAT, expected, found);
     if settings.dimensions == 0 || settings.starts == 0 {
         return Err(wrong(
@@ -77,8 +75,8 @@ fn check(rows: &[Vec<f64>], settings: &Smacof) -> Result<Vec<f64>, StatsError> {
     }
     let mut flat = Vec::with_capacity(n * n);
     for (i, row) in rows.iter().enumerate() {
-        crate::input::same_length(WHAT, n, row.len())?;
-        crate::input::values(WHAT, row, n)?;
+        input::same_length(WHAT, n, row.len())?;
+        input::values(WHAT, row, n)?;
         for (j, &value) in row.iter().enumerate() {
             let mirrored = rows.get(j).and_then(|r| r.get(i)).copied().unwrap_or(value);
             let scale = 1.0_f64.max(value.abs());
@@ -97,9 +95,11 @@ fn check(rows: &[Vec<f64>], settings: &Smacof) -> Result<Vec<f64>, StatsError> {
             flat.push(value.max(0.0));
         }
     }
-    if flat.iter().all(|v| *v == 0.0) {
-        return Err(StatsError::degenerate(WHAT, "all dissimilarities are zero"));
-    }
+    input::refuse(
+        flat.iter().all(|v| *v == 0.0),
+        WHAT,
+        "all dissimilarities are zero",
+    )?;
     Ok(flat)
 }
 

@@ -43,7 +43,6 @@ enum Method {
     Wilson,
     Bounded,
     Student,
-    ClusteredStudent,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -93,13 +92,8 @@ impl Moments {
         if !score.is_finite() {
             return Err(StatsError::not_finite("mean score", self.n as usize, score));
         }
-        if score.abs() > LARGEST {
-            return Err(StatsError::domain(
-                "mean score",
-                "a score between -16777216 and 16777216",
-                score.to_string(),
-            ));
-        }
+        let expected = "a score between -16777216 and 16777216";
+        input::each("mean score", expected, &[score], |s| s.abs() <= LARGEST)?;
         self.n += 1;
         self.sum += fixed(score);
         self.squares += fixed(score * score);
@@ -194,8 +188,7 @@ impl Moments {
             Method::Exact => crate::intervals::exact(self.ones, self.n, LEVEL),
             Method::Wilson => crate::intervals::wilson(self.ones, self.n, LEVEL),
             Method::Bounded => self.bounded(LEVEL),
-            Method::Student => self.unbounded_t(LEVEL),
-            Method::ClusteredStudent => self.clustered_small_t(LEVEL),
+            Method::Student => self.with_t(LEVEL, self.error()),
         }
     }
 
@@ -206,17 +199,13 @@ impl Moments {
         if !null.is_finite() {
             return Err(StatsError::not_finite(WHAT, 0, null));
         }
-        let with_t = |variance: Option<f64>, freedom: f64| match variance {
-            None => Err(StatsError::too_few(WHAT, 2, self.n as usize)),
-            Some(variance) => Ok(against::wald(mean - null, variance, freedom)),
-        };
         match self.method() {
             Method::Exact => Ok(against::exact(self.ones, self.n, null)),
             Method::Wilson => Ok(against::score(mean, null, self.n as f64, Tail::Normal)),
-            Method::Student => with_t(self.variance_of_mean(), self.n as f64 - 1.0),
-            Method::ClusteredStudent => {
-                let found = self.small_sample_variance();
-                with_t(found.map(|f| f.0), found.map_or(1.0, |f| f.1))
+            Method::Student => {
+                let too_few = StatsError::too_few(WHAT, 2, self.n as usize);
+                let (variance, freedom) = self.error().ok_or(too_few)?;
+                Ok(against::wald(mean - null, variance, freedom))
             }
             Method::Bounded => {
                 let (effective, tail) = self.size(mean);
@@ -231,11 +220,7 @@ impl Moments {
         let independent =
             self.clusters.is_empty() || (self.clusters.len() as u64 == self.n && self.n > 0);
         if self.outside > 0 {
-            return if self.clusters.is_empty() {
-                Method::Student
-            } else {
-                Method::ClusteredStudent
-            };
+            return Method::Student;
         }
         match independent && self.n > 0 && self.zeros + self.ones == self.n {
             true if self.n < FEW_ITEMS => Method::Exact,
@@ -250,11 +235,8 @@ impl Moments {
         input::open_unit(WHAT, level)?;
         let mean = self.checked_mean(WHAT)?;
         if self.outside > 0 {
-            return Err(StatsError::domain(
-                WHAT,
-                "scores between 0 and 1",
-                format!("{} score(s) outside", self.outside),
-            ));
+            let found = format!("{} score(s) outside", self.outside);
+            return Err(StatsError::domain(WHAT, "scores between 0 and 1", found));
         }
         let (effective, tail) = self.size(mean);
         let method = if self.clusters.is_empty() {
@@ -417,69 +399,39 @@ impl Moments {
         ))
     }
 
-    /// Student's t with the CR2 standard error and Satterthwaite's degrees of freedom.
-    fn clustered_small_t(&self, level: f64) -> Result<Interval, StatsError> {
-        let value = self.checked_mean("clustered mean")?;
-        let Some((variance, freedom)) = self.small_sample_variance() else {
-            return Err(StatsError::too_few(
-                "clustered mean (clusters)",
-                2,
-                self.clusters.len(),
-            ));
-        };
-        let half = t_of(level, freedom) * variance.sqrt();
-        Ok(Interval::around(
-            value,
-            half,
-            self.n as usize,
-            "clustered-t",
-        ))
+    /// Squared standard error of the mean and its degrees of freedom; CR2 and Satterthwaite's where clusters were
+    /// given.
+    pub(crate) fn error(&self) -> Option<(f64, f64)> {
+        match self.clusters.is_empty() {
+            true => Some((self.variance_of_mean()?, self.n as f64 - 1.0)),
+            false => self.small_sample_variance(),
+        }
     }
 
     /// Student's t with CR1 and `G - 1` degrees, as other packages have it; Mary shows
     /// [`small_sample_variance`](Self::small_sample_variance).
     pub fn clustered_t(&self, level: f64) -> Result<Interval, StatsError> {
-        const WHAT: &str = "clustered mean";
-        if self.clusters.len() < 2 {
-            return Err(StatsError::too_few(
-                "clustered mean (clusters)",
-                2,
-                self.clusters.len(),
-            ));
-        }
-        self.with_t(WHAT, level, self.clusters.len() as f64 - 1.0, "clustered-t")
+        let freedom = self.clusters.len() as f64 - 1.0;
+        self.with_t(level, self.variance_of_mean().map(|v| (v, freedom)))
     }
 
-    /// Student's t for scores on no bounded scale.
-    pub fn unbounded_t(&self, level: f64) -> Result<Interval, StatsError> {
-        const WHAT: &str = "mean with Student's t";
-        self.with_t(WHAT, level, self.n as f64 - 1.0, "student-t")
-    }
-
-    fn with_t(
-        &self,
-        what: &'static str,
-        level: f64,
-        freedom: f64,
-        method: &'static str,
-    ) -> Result<Interval, StatsError> {
+    /// Student's t with this squared error and its degrees of freedom.
+    fn with_t(&self, level: f64, found: Option<(f64, f64)>) -> Result<Interval, StatsError> {
+        let (what, units, method) = match self.clusters.len() {
+            0 => ("mean with Student's t", self.n as usize, "student-t"),
+            groups => ("clustered mean (clusters)", groups, "clustered-t"),
+        };
         input::open_unit(what, level)?;
         let value = self.checked_mean(what)?;
-        let Some(variance) = self.variance_of_mean() else {
-            return Err(StatsError::too_few(what, 2, self.n as usize));
-        };
+        let (variance, freedom) = found.ok_or(StatsError::too_few(what, 2, units))?;
         let half = t_of(level, freedom) * variance.sqrt();
         Ok(Interval::around(value, half, self.n as usize, method))
     }
 
     fn checked_mean(&self, what: &'static str) -> Result<f64, StatsError> {
         let clustered: u64 = self.clusters.values().map(|c| c.n).sum();
-        if !self.clusters.is_empty() && clustered != self.n {
-            return Err(StatsError::degenerate(
-                what,
-                "some scores carry a cluster and others do not; give every score one",
-            ));
-        }
+        let why = "some scores carry a cluster and others do not; give every score one";
+        input::refuse(!self.clusters.is_empty() && clustered != self.n, what, why)?;
         self.mean().ok_or(StatsError::too_few(what, 1, 0))
     }
 }

@@ -1,6 +1,6 @@
 //! Corrections for many tests at once.
 
-use crate::StatsError;
+use crate::{StatsError, input};
 
 /// Holm's step-down adjusted p-values: no false claim among all with the stated probability.
 ///
@@ -29,13 +29,7 @@ fn ascending(p: &[f64]) -> Vec<usize> {
 }
 
 fn check(what: &'static str, p: &[f64]) -> Result<(), StatsError> {
-    crate::input::values(what, p, 1)?;
-    match p.iter().find(|v| !(0.0..=1.0).contains(*v)) {
-        Some(bad) => Err(StatsError::domain(
-            what,
-            "p-values between 0 and 1",
-            bad.to_string(),
-        )),
-        None => Ok(()),
-    }
+    input::values(what, p, 1)?;
+    let unit = |v| (0.0..=1.0).contains(&v);
+    input::each(what, "p-values between 0 and 1", p, unit)
 }

@@ -48,12 +48,8 @@ fn normal_p(u: f64, n1: f64, n2: f64, ties: &[f64]) -> Result<f64, StatsError> {
     let n = n1 + n2;
     let tie_term: f64 = ties.iter().map(|t| t * t * t - t).sum();
     let variance = n1 * n2 / 12.0 * ((n + 1.0) - tie_term / (n * (n - 1.0)));
-    if variance <= 0.0 {
-        return Err(StatsError::degenerate(
-            "Mann-Whitney U",
-            "all values are equal, so neither group can be larger",
-        ));
-    }
+    let why = "all values are equal, so neither group can be larger";
+    input::refuse(variance <= 0.0, "Mann-Whitney U", why)?;
     let distance = (u - n1 * n2 / 2.0).abs() - 0.5;
     Ok((2.0 * normal_cdf(-distance / variance.sqrt())).min(1.0))
 }

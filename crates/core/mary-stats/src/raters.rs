@@ -105,15 +105,9 @@ fn alpha(items: &[&Vec<f64>], level: Level) -> Result<f64, StatsError> {
     let mut labels: Vec<f64> = paired.iter().flat_map(|v| v.iter().copied()).collect();
     labels.sort_by(f64::total_cmp);
     labels.dedup();
-    if paired.is_empty() {
-        return Err(StatsError::too_few(WHAT, 1, 0));
-    }
-    if labels.len() < 2 {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "all answers are the same, so agreement beyond chance is undefined",
-        ));
-    }
+    input::at_least(WHAT, 1, paired.len())?;
+    let why = "all answers are the same, so agreement beyond chance is undefined";
+    input::refuse(labels.len() < 2, WHAT, why)?;
     let k = labels.len();
     let place = |value: f64| labels.partition_point(|l| *l < value);
     let mut together = vec![0.0; k * k];
@@ -164,9 +158,7 @@ fn distance(labels: &[f64], totals: &[f64], a: usize, b: usize, level: Level) ->
 pub fn fleiss_kappa<L: Ord>(items: &[Vec<L>]) -> Result<f64, StatsError> {
     const WHAT: &str = "Fleiss' kappa";
     let raters = items.first().map_or(0, Vec::len);
-    if raters < 2 || items.len() < 2 {
-        return Err(StatsError::too_few(WHAT, 2, raters.min(items.len())));
-    }
+    input::at_least(WHAT, 2, raters.min(items.len()))?;
     let (mut observed, mut totals) = (0.0, BTreeMap::<&L, f64>::new());
     let r = raters as f64;
     for labels in items {
@@ -181,11 +173,7 @@ pub fn fleiss_kappa<L: Ord>(items: &[Vec<L>]) -> Result<f64, StatsError> {
     }
     let n = items.len() as f64;
     let expected: f64 = totals.values().map(|t| (t / (n * r)).powi(2)).sum();
-    if 1.0 - expected < 1e-12 {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "all labels are the same, so agreement beyond chance is undefined",
-        ));
-    }
+    let why = "all labels are the same, so agreement beyond chance is undefined";
+    input::refuse(1.0 - expected < 1e-12, WHAT, why)?;
     Ok((observed / n - expected) / (1.0 - expected))
 }

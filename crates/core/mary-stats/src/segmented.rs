@@ -103,13 +103,8 @@ pub struct Growth {
 pub fn growth(x: &[f64], y: &[f64], search: &Search) -> Result<Growth, StatsError> {
     const WHAT: &str = "window of growth";
     input::pairs(WHAT, x, y, 8)?;
-    if let Some(bad) = x.iter().find(|v| **v <= 0.0) {
-        return Err(StatsError::domain(
-            WHAT,
-            "x above 0 (it is taken on a log axis; leave step 0 out)",
-            bad.to_string(),
-        ));
-    }
+    let expected = "x above 0 (it is taken on a log axis; leave step 0 out)";
+    input::each(WHAT, expected, x, |v| v > 0.0)?;
     let grid = search.grid.max(4);
     let axis =
         Axis::new(x, grid).ok_or(StatsError::too_few("window of growth (distinct x)", 4, 1))?;
@@ -146,9 +141,7 @@ pub fn growth(x: &[f64], y: &[f64], search: &Search) -> Result<Growth, StatsErro
 /// Share of paired resamples in which the first window begins before the second, ties one half.
 pub fn order(first: &Window, second: &Window) -> Result<f64, StatsError> {
     let n = first.onset_draws.len().min(second.onset_draws.len());
-    if n == 0 {
-        return Err(StatsError::too_few("order of onsets", 1, 0));
-    }
+    input::at_least("order of onsets", 1, n)?;
     let draws = first.onset_draws.iter().zip(&second.onset_draws);
     let before = draws.map(|(a, b)| match a.total_cmp(b) {
         std::cmp::Ordering::Less => 1.0,

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Item;
 use super::marginal::NODES;
-use crate::StatsError;
 use crate::distributions::bisect;
+use crate::{StatsError, input};
 
 /// How an ability is estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,12 +74,8 @@ pub fn ability(
         }
         Estimator::Ml => {
             let value = root(guessed, gradient);
-            if value.abs() > EDGE - 1e-6 {
-                return Err(StatsError::degenerate(
-                    WHAT,
-                    "all answers are right or all are wrong",
-                ));
-            }
+            let why = "all answers are right or all are wrong";
+            input::refuse(value.abs() > EDGE - 1e-6, WHAT, why)?;
             Ok(found(value, information(value)))
         }
     }
@@ -188,9 +184,7 @@ pub fn posterior(
 }
 
 fn check(items: &[Item], answers: &[(usize, u8)]) -> Result<(), StatsError> {
-    if answers.is_empty() {
-        return Err(StatsError::too_few(WHAT, 1, 0));
-    }
+    input::at_least(WHAT, 1, answers.len())?;
     match answers
         .iter()
         .find(|(item, score)| items.get(*item).is_none_or(|item| *score > item.top()))

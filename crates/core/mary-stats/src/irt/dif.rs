@@ -243,9 +243,7 @@ pub fn separate(responses: &Responses, focal: &[bool]) -> Result<Separate, Stats
             both.push((item, a, x, b, y));
         }
     }
-    if both.len() < 2 {
-        return Err(StatsError::too_few("items by group", 2, both.len()));
-    }
+    input::at_least("items by group", 2, both.len())?;
     let mut first = true;
     let items = purified(responses.items(), |anchors| {
         let anchored = both.iter().filter(|x| anchors[x.0]);

@@ -151,9 +151,7 @@ pub fn parallel_analysis(
         let first = scores.next();
         scores.any(|score| Some(score) != first)
     });
-    if table.len() < 3 {
-        return Err(StatsError::too_few(WHAT, 3, table.len()));
-    }
+    input::at_least(WHAT, 3, table.len())?;
     let eigenvalues = largest_eigenvalues(&correlations(&table), table.len(), COUNT);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut draws = vec![Vec::new(); eigenvalues.len()];

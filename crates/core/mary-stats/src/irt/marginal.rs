@@ -111,12 +111,11 @@ impl Marginal {
         responses: &Responses,
         clusters: Option<&[usize]>,
     ) -> Result<Vec<ItemErrors>, StatsError> {
-        if self.groups.len() > 1 {
-            return Err(StatsError::degenerate(
-                WHAT,
-                "errors of items are given for one group only",
-            ));
-        }
+        input::refuse(
+            self.groups.len() > 1,
+            WHAT,
+            "errors of items are given for one group only",
+        )?;
         information::errors(&self.items, self.slopes, self.prior, responses, clusters)
     }
 }
@@ -233,9 +232,7 @@ impl State {
 /// Checks, then every item at a slope of 1 with the intercepts of its shares.
 fn start(responses: &Responses, settings: &MarginalSettings) -> Result<State, StatsError> {
     let n = responses.items();
-    if n < 2 {
-        return Err(StatsError::too_few(WHAT, 2, n));
-    }
+    input::at_least(WHAT, 2, n)?;
     if !settings.guessing.is_empty() {
         input::same_length(WHAT, settings.guessing.len(), n)?;
     }
@@ -249,15 +246,13 @@ fn start(responses: &Responses, settings: &MarginalSettings) -> Result<State, St
     }
     let mut items = Vec::with_capacity(n);
     for (at, counts) in counts.iter().enumerate() {
-        if counts.iter().sum::<f64>() == 0.0 {
-            return Err(StatsError::degenerate(WHAT, "an item has no answer"));
-        }
-        if settings.prior.is_none() && counts.contains(&0.0) {
-            return Err(StatsError::degenerate(
-                WHAT,
-                "nobody has one of an item's scores, and no prior was given",
-            ));
-        }
+        input::refuse(
+            counts.iter().sum::<f64>() == 0.0,
+            WHAT,
+            "an item has no answer",
+        )?;
+        let why = "nobody has one of an item's scores, and no prior was given";
+        input::refuse(settings.prior.is_none() && counts.contains(&0.0), WHAT, why)?;
         let guessing = settings.guessing.get(at).copied().unwrap_or(0.0);
         if !(0.0..1.0).contains(&guessing) || (guessing > 0.0 && counts.len() > 2) {
             let expected = "a probability below 1, and none for items with more than two scores";

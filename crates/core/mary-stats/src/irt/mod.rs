@@ -53,17 +53,13 @@ impl Responses {
         items: usize,
         answers: impl IntoIterator<Item = (usize, usize, u8)>,
     ) -> Result<Self, StatsError> {
-        const WHAT: &str = "item responses";
+        let wrong = |expected, found| StatsError::domain("item responses", expected, found);
         let mut rows = vec![Vec::new(); persons];
         let mut top = vec![1u8; items];
         for (person, item, score) in answers {
             let (Some(row), Some(highest)) = (rows.get_mut(person), top.get_mut(item)) else {
                 let found = format!("person {person}, item {item}");
-                return Err(StatsError::domain(
-                    WHAT,
-                    "persons and items within their numbers",
-                    found,
-                ));
+                return Err(wrong("persons and items within their numbers", found));
             };
             row.push((item, score));
             *highest = score.max(*highest);
@@ -72,11 +68,7 @@ impl Responses {
             row.sort_unstable();
             if row.windows(2).any(|pair| pair[0].0 == pair[1].0) {
                 let found = format!("person {person} twice on one item");
-                return Err(StatsError::domain(
-                    WHAT,
-                    "one answer for each person and item",
-                    found,
-                ));
+                return Err(wrong("one answer for each person and item", found));
             }
         }
         Ok(Self { persons: rows, top })

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Responses;
-use crate::StatsError;
 use crate::distributions::bisect;
 use crate::matrix::{invert_spd, times, zip_with};
+use crate::{StatsError, input};
 
 /// Pairs of items times items are summed exactly up to here; beyond, errors take the covariance of two answers from
 /// their variances, which is off by a term of the order of one over the number of items.
@@ -60,12 +60,8 @@ pub fn rasch(responses: &Responses) -> Result<Rasch, StatsError> {
         ));
     }
     let kept = connected(responses);
-    if kept.len() < 2 {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "no two items are connected by answers in both directions",
-        ));
-    }
+    let why = "no two items are connected by answers in both directions";
+    input::refuse(kept.len() < 2, WHAT, why)?;
     let (patterns, right, informative) = patterns(responses, &kept);
     let n = kept.len();
     let mut easiness = vec![0.0; n];

@@ -179,9 +179,7 @@ pub fn calibrate(
     lengths(data)?;
     let focal = |person: usize| data.focal.get(person).copied().unwrap_or(false);
     let one_each = representatives(data);
-    if one_each.len() < FEWEST_SUBJECTS {
-        return Err(StatsError::too_few(WHAT, FEWEST_SUBJECTS, one_each.len()));
-    }
+    input::at_least(WHAT, FEWEST_SUBJECTS, one_each.len())?;
     let two = one_each.iter().any(|&p| focal(p)) && one_each.iter().any(|&p| !focal(p));
     let groups = two.then(|| {
         tell("comparing the items between the two groups");
@@ -204,12 +202,8 @@ pub fn calibrate(
     };
     let columns = Columns::new(data, &differing, &calibrators);
     let responses = columns.responses(data, &calibrators)?;
-    if columns.of.len() < 2 {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "fewer than two items are right for some subjects and wrong for others",
-        ));
-    }
+    let why = "fewer than two items are right for some subjects and wrong for others";
+    input::refuse(columns.of.len() < 2, WHAT, why)?;
     let chance: Vec<f64> = columns.of.iter().map(|c| data.chance[c.0]).collect();
     let (fitted, curve, compared) = choose(&responses, &chance, wanted, tell)?;
     tell("errors of the items");

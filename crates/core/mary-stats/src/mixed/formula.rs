@@ -162,11 +162,8 @@ impl Formula {
             }
             Column::Words(..) => {
                 let found = format!("words in `{}`", self.outcome);
-                return Err(StatsError::domain(
-                    WHAT,
-                    "an outcome of numbers, or of two words",
-                    found,
-                ));
+                let expected = "an outcome of numbers, or of two words";
+                return Err(StatsError::domain(WHAT, expected, found));
             }
         };
         let fixed = expand(table, &self.fixed, outcome.len())?;

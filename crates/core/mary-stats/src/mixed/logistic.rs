@@ -3,21 +3,16 @@
 use super::minimise::{covariance, minimise};
 use super::solver::{Products, Solved, singular, start, triangles};
 use super::{Design, Mixed, Term, spreads};
-use crate::StatsError;
 use crate::matrix::dot;
+use crate::{StatsError, input};
 
 const WHAT: &str = "logistic mixed model";
 
 /// Fits outcomes of 0 and 1. Standard errors come from the curvature of the likelihood in all parameters.
 pub fn logistic(design: &Design) -> Result<Mixed, StatsError> {
     design.check(WHAT)?;
-    if let Some(odd) = design.outcome.iter().find(|y| **y != 0.0 && **y != 1.0) {
-        return Err(StatsError::domain(
-            WHAT,
-            "outcomes of 0 and 1",
-            odd.to_string(),
-        ));
-    }
+    let binary = |y| y == 0.0 || y == 1.0;
+    input::each(WHAT, "outcomes of 0 and 1", &design.outcome, binary)?;
     let row = |at: usize| design.fixed.iter().map(|column| column[at]).collect();
     let rows: Vec<Vec<f64>> = (0..design.outcome.len()).map(row).collect();
     let p = design.fixed.len();
@@ -41,12 +36,8 @@ pub fn logistic(design: &Design) -> Result<Mixed, StatsError> {
     }
     let minimum = minimise(first, &objective);
     let (theta, beta) = minimum.at.split_at(thetas);
-    if beta.iter().any(|b| b.abs() > 50.0) {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "a fixed effect separates the outcomes and grows without bound",
-        ));
-    }
+    let why = "a fixed effect separates the outcomes and grows without bound";
+    input::refuse(beta.iter().any(|b| b.abs() > 50.0), WHAT, why)?;
     let (spreads, singular) = spreads(design, &triangles(design, theta), 1.0);
     let diagonal = |c: &[f64], of: std::ops::Range<usize>| -> Vec<f64> {
         let width = of.end;

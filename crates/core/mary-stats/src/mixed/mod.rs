@@ -82,20 +82,15 @@ impl Design {
             input::same_length(what, column.len(), n)?;
             input::values(what, column, 1)?;
         }
-        if self.terms.is_empty() {
-            return Err(StatsError::degenerate(
-                what,
-                "there is no random term; use a plain regression",
-            ));
-        }
+        let why = "there is no random term; use a plain regression";
+        input::refuse(self.terms.is_empty(), what, why)?;
         for term in &self.terms {
             input::same_length(what, term.levels.len(), n)?;
-            if term.count() < 2 {
-                return Err(StatsError::degenerate(
-                    what,
-                    "a grouping has fewer than two levels",
-                ));
-            }
+            input::refuse(
+                term.count() < 2,
+                what,
+                "a grouping has fewer than two levels",
+            )?;
         }
         Ok(())
     }
@@ -173,12 +168,8 @@ impl Mixed {
     pub fn against(&self, smaller: &Self) -> Result<(f64, usize, f64), StatsError> {
         input::same_length("likelihood-ratio test", self.rows, smaller.rows)?;
         let freedom = self.parameters.saturating_sub(smaller.parameters);
-        if freedom == 0 {
-            return Err(StatsError::degenerate(
-                "likelihood-ratio test",
-                "the second model is not the smaller one",
-            ));
-        }
+        let why = "the second model is not the smaller one";
+        input::refuse(freedom == 0, "likelihood-ratio test", why)?;
         let statistic = (2.0 * (self.log_likelihood - smaller.log_likelihood)).max(0.0);
         Ok((
             statistic,
