@@ -17,6 +17,7 @@ import io
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import time
@@ -357,10 +358,9 @@ BATTERY = ["psychometric/numbers", "psychometric/blimp", "psychometric/typicalit
 
 def mary(args, folders, *extra, device="cuda:0", dtype="bf16"):
     """One run of the program from nothing to its log; wall seconds and its summary."""
-    models = ",".join(f"hf/{f}" for f in folders)
+    models = ",".join(f"hf/{f}" if Path(f).is_dir() else f"gguf/{f}" for f in folders)
     command = [args.mary, "--output-path", str(Path(args.work) / f"runs-{time.time_ns()}"), "--data-dir", args.data,
-               "run", "-m", models, "--device", device, "--dtype", dtype, "--no-cache", "--no-report", "--json",
-               *extra]
+               "run", "-m", models, "--device", device, "--dtype", dtype, "--no-cache", "--json", *extra]
     begin = time.perf_counter()
     run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "MARY_TIMINGS": "1"})
     seconds = time.perf_counter() - begin
@@ -376,18 +376,18 @@ def battery(args):
     tasks = ["-t", ",".join(BATTERY)]
     mary(args, [folder], "-t", "psychometric/numbers")  # the driver compiles the kernels once on each machine
     for dtype in ("bf16", "f16"):
-        seconds, run = mary(args, [folder], *tasks, dtype=dtype)
+        seconds, run = mary(args, [folder], *tasks, "--no-report", dtype=dtype)
         tasks_of = (json.loads(run.stdout) or {}).get("tasks", []) if run.stdout.strip().startswith("{") else []
         note(f"battery, 1.4b {dtype}", seconds=round(seconds, 2), rc=run.returncode, under=60,
              tasks=len(tasks_of) or len(BATTERY), evening_of_154_h=round(seconds * 154 / 3600, 2))
-    seconds, run = mary(args, [folder], *tasks, device="cuda:0,cuda:0")
+    seconds, run = mary(args, [folder], *tasks, "--no-report", device="cuda:0,cuda:0")
     note("battery, 1.4b bf16, two workers on one GPU", seconds=round(seconds, 2), rc=run.returncode)
     second = Path(args.work) / "pythia-1.4b-again"
     second.mkdir(exist_ok=True)
     for file in folder.iterdir():
         if not (second / file.name).exists():
             os.link(file, second / file.name)
-    seconds, run = mary(args, [folder, second], *tasks)
+    seconds, run = mary(args, [folder, second], *tasks, "--no-report")
     note("battery, two 1.4b checkpoints in one run, the second loaded meanwhile", seconds=round(seconds, 2),
          rc=run.returncode)
 
@@ -471,7 +471,7 @@ print(json.dumps({"imports": imported - begin, "load": loaded - imported,
 
 
 def processes(args):
-    """BLiMP in full, from the start of a process to its end: ours with items, log and summary, and the best
+    """BLiMP in full, from the start of a process to its end: ours with items, log, summary and report, and the best
     loop we could write in transformers (texts sorted by length, large batches, nothing copied back but the
     sums), which reads a list of texts and prints a mean. Each is run until it no longer gets faster."""
     pairs = pairs_of(args.blimp)
@@ -510,9 +510,107 @@ def loading(args):
                 pass
     time.sleep(2.5)  # a file written this moment is not remembered
     for what in ("hashed", "remembered", "remembered"):
-        seconds, run = mary(args, [folder], "-t", "psychometric/blimp", "-l", "67",
+        seconds, run = mary(args, [folder], "-t", "psychometric/blimp", "-l", "67", "--no-report",
                             "--cache-dir", str(Path(args.work) / "cache"))
         note(f"7b, 67 pairs, {what}", gb=round(size / 1e9, 1), seconds=round(seconds, 2), rc=run.returncode)
+
+
+SEVENTY = {"block_count": 80, "embedding_length": 8192, "feed_forward_length": 28672, "attention.head_count": 64,
+           "attention.head_count_kv": 8, "rope.dimension_count": 128, "context_length": 8192}
+
+
+def alike_layers(source, out, numbers=SEVENTY, vocabulary=49152):
+    """A LLaMA in bfloat16 as GGUF whose layers all stand at the same place of the file, so that 140 GB of weights take 2.5
+    on a disk and as much of the page cache; each layer is still fetched as if it were another. Tokenizer and other settings
+    are those of `source`, a GGUF file of which the beginning is enough. Returns the bytes of one layer."""
+    import numpy as np
+
+    data, at = Path(source).open("rb").read(16 << 20), 24
+    sizes = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+
+    def skip(kind, at):
+        if kind == 8:
+            return at + 8 + struct.unpack_from("<Q", data, at)[0]
+        if kind == 9:
+            inner, count = struct.unpack_from("<IQ", data, at)
+            at += 12
+            if inner in sizes:
+                return at + count * sizes[inner]
+            for _ in range(count):
+                at = skip(inner, at)
+            return at
+        return at + sizes[kind]
+
+    text = lambda word: struct.pack("<Q", len(word)) + word.encode()
+    kept = []
+    for _ in range(struct.unpack_from("<Q", data, 16)[0]):
+        begin = at
+        length = struct.unpack_from("<Q", data, at)[0]
+        key = data[at + 8:at + 8 + length].decode()
+        at += 8 + length
+        at = skip(struct.unpack_from("<I", data, at)[0], at + 4)
+        if key.removeprefix("llama.") not in numbers and key not in ("llama.vocab_size", "general.file_type"):
+            kept.append(data[begin:at])
+    given = {f"llama.{name}": number for name, number in numbers.items()}
+    kept += [text(key) + struct.pack("<II", 4, number) for key, number in {**given, "llama.vocab_size": vocabulary}.items()]
+    width, inner, heads = numbers["embedding_length"], numbers["feed_forward_length"], numbers["attention.head_count"]
+    keys = width // heads * numbers["attention.head_count_kv"]
+    BF16, F32 = 30, 0
+    layer = {"attn_norm": ([width], F32), "attn_q": ([width, width], BF16), "attn_k": ([width, keys], BF16),
+             "attn_v": ([width, keys], BF16), "attn_output": ([width, width], BF16), "ffn_norm": ([width], F32),
+             "ffn_gate": ([width, inner], BF16), "ffn_up": ([width, inner], BF16), "ffn_down": ([inner, width], BF16)}
+    whole = {"token_embd": ([width, vocabulary], BF16), "output_norm": ([width], F32)}
+    places, end = {}, 0
+    for name, (shape, kind) in {**whole, **layer}.items():
+        places[name] = (shape, kind, end)
+        end += int(np.prod(shape)) * (2 if kind == BF16 else 4)
+    names = [(name, name) for name in whole]
+    names += [(f"blk.{i}.{name}", name) for i in range(numbers["block_count"]) for name in layer]
+    rng = np.random.default_rng(0)
+    with open(out, "wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, len(names), len(kept)) + b"".join(kept))
+        for name, place in names:
+            shape, kind, offset = places[place]
+            file.write(text(name + ".weight") + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset))
+        file.write(bytes(-file.tell() % 32))
+        for shape, kind, _ in places.values():
+            left = int(np.prod(shape))
+            if kind == F32:
+                file.write(np.ones(left, "<f4").tobytes())
+                left = 0
+            while left:  # numbers of either sign between 1/128 and 1/64
+                drawn = rng.integers(0, 256, min(left, 1 << 26), np.uint8).astype("<u2")
+                file.write(((drawn & 0x80) << 8 | 120 << 7 | drawn & 0x7F).tobytes())
+                left -= len(drawn)
+    return sum(int(np.prod(shape)) * (2 if kind == BF16 else 4) for shape, kind in layer.values())
+
+
+def larger(args):
+    """A model of the 70B shape, 137 GB, fetched layer by layer: tokens a second against the texts of a window, beside what the
+    bus can carry (pinned memory copied by PyTorch)."""
+    import torch
+
+    host, gpu = torch.empty(2 << 30, dtype=torch.uint8).pin_memory(), torch.empty(2 << 30, dtype=torch.uint8, device="cuda")
+    gpu.copy_(host)
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(5):
+        gpu.copy_(host, non_blocking=True)
+    torch.cuda.synchronize()
+    bus = 5 * (2 << 30) / (time.perf_counter() - begin) / 1e9
+    del host, gpu
+    torch.cuda.empty_cache()
+    model = Path(args.work) / "seventy.gguf"
+    layer = alike_layers(args.gguf, model)
+    fetched = layer * SEVENTY["block_count"] / 1e9
+    alone = None
+    for count in (67, 536, 2010, 8040):
+        seconds, run = mary(args, [model], "-t", "psychometric/blimp", "-l", str(count), "--model-arg", "memory=40000", "--no-report")
+        alone = alone or seconds
+        note(f"70B shape in 40 GB, {count} pairs", seconds=round(seconds, 2), fetched_gb=round(fetched, 1),
+             bus_gb_per_s=round(bus, 1), at_the_bus_s=round(fetched / bus, 2), more_than_67_pairs=round(seconds - alone, 2),
+             summary=run.stdout[-300:] if count == 8040 else "")
+    model.unlink()
 
 
 def figure(what, f):
@@ -533,6 +631,7 @@ def main():
     parser.add_argument("--tokenizer")
     parser.add_argument("--real")
     parser.add_argument("--golden")
+    parser.add_argument("--gguf", help="a LLaMA's GGUF file, or its first 16 MB, whose tokenizer the 70B shape gets")
     parser.add_argument("--mary")
     parser.add_argument("--data")
     parser.add_argument("--pairs", type=int, default=4000)
@@ -561,6 +660,7 @@ def main():
         "processes": lambda: processes(args),
         "writing": lambda: writing(args),
         "loading": lambda: loading(args),
+        "larger": lambda: larger(args),
     }
     for step in args.only.split(","):
         begin = time.perf_counter()

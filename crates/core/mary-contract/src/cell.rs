@@ -107,6 +107,14 @@ impl Written {
     }
 }
 
+/// A p-value as papers write it, wherever one is shown.
+pub fn p_value(p: f64) -> String {
+    match p < 0.001 {
+        true => "< .001".into(),
+        false => format!("{p:.3}").trim_start_matches('0').to_owned(),
+    }
+}
+
 impl Cell {
     /// A dash: there is no value to show.
     pub fn none() -> Self {

@@ -11,8 +11,8 @@ use mary_contract::{
 use pyo3::prelude::*;
 
 use crate::objects::{self, Object};
-use crate::queue::ListQueue;
-use crate::watch::watched;
+
+use crate::watch::{ListQueue, watched};
 use crate::{Args, Given, Handle, came, give, told};
 
 const NAME: &CStr = c"mary.model";

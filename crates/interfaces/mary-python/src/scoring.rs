@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use crate::columns::Cells::{Count, Flag, Number, Text};
 use crate::columns::Table;
 use crate::models::{cannot, opened};
-use crate::queue::ListQueue;
-use crate::watch::watched;
+
+use crate::watch::{ListQueue, watched};
 use crate::{Args, Given};
 
 /// Scores texts: the model, contexts, texts, what a row is, what stands before the first token.

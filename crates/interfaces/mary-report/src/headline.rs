@@ -99,8 +99,8 @@ fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
     }
     let total: usize = above.iter().map(|(n, _)| n).sum();
     let mut sentences = vec![format!(
-        "{total} of {known} scores of {} models are above chance (Holm's correction over the tasks of each model)",
-        subjects.len()
+        "{total} of {known} scores of {} are above chance (Holm's correction over the tasks of each model)",
+        subject::counted_models(subjects.iter().map(|s| &s.model))
     )];
     sentences.extend(by_interval_only(&all));
     above.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+pub use mary_contract::p_value;
 use mary_contract::{Cell, Estimate, Metric, OVER_FLOOR, RunSummary, SummaryRow, TaskRun};
 use serde::Serialize;
 
@@ -228,15 +229,6 @@ pub fn count(n: usize) -> String {
         out.push(c);
     }
     out
-}
-
-/// A p-value as papers write it.
-pub fn p_value(p: f64) -> String {
-    if p < 0.001 {
-        "< .001".into()
-    } else {
-        format!("{p:.3}").trim_start_matches('0').to_owned()
-    }
 }
 
 #[cfg(test)]

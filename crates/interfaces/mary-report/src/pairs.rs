@@ -12,7 +12,7 @@ use mary_stats::StatsError;
 use mary_stats::difference::Difference;
 
 use crate::DECLARED;
-use crate::number::ScoreScale;
+use crate::number::{ScoreScale, p_value};
 use crate::paired::{Key, ScorePairs, Verdict, counted_units, holm, scale_of};
 
 #[derive(Debug, Clone)]
@@ -280,13 +280,6 @@ fn line(
 }
 
 pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
-    let p_value = |p: f64| {
-        if p < 0.001 {
-            "< 0.001".to_owned()
-        } else {
-            format!("{p:.3}")
-        }
-    };
     let dash = || "–".to_owned();
     let cells = lines.rows.iter().map(|row| {
         let d = &row.difference;

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{RunManifest, RunSummary, SummaryRow, model_labels};
+use mary_platform::counted;
+
+use crate::compare::PEOPLE;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subject {
@@ -46,6 +49,17 @@ pub(crate) fn subjects(runs: &[RunSummary]) -> Vec<Subject> {
     found
 }
 
+/// `2 models and people`: people are no model.
+pub(crate) fn counted_models<N: AsRef<str>>(names: impl Iterator<Item = N>) -> String {
+    let (people, models): (Vec<N>, Vec<N>) = names.partition(|n| n.as_ref().starts_with(PEOPLE));
+    let named = counted(models.len(), "model");
+    match (models.len(), people.len()) {
+        (_, 0) => named,
+        (0, _) => "people".to_owned(),
+        _ => format!("{named} and people"),
+    }
+}
+
 pub(crate) fn labelled(manifest: &RunManifest, labels: &BTreeMap<String, String>) -> Vec<String> {
     let names = manifest.models.iter().map(|card| card.model.to_string());
     names
@@ -60,7 +74,7 @@ pub(crate) fn run_title(manifest: &RunManifest) -> String {
         [] => "no model".to_owned(),
         [one] => one.clone(),
         [one, other] => format!("{one} and {other}"),
-        many => format!("{} models", many.len()),
+        _ => counted_models(manifest.models.iter().map(|card| card.model.to_string())),
     };
     let mut families: Vec<&str> = manifest.tasks.iter().map(|t| family_of(&t.id)).collect();
     families.sort_unstable();
@@ -170,6 +184,21 @@ pub(crate) fn row<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn people_are_counted_apart_from_models() {
+        let said = |names: &[&str]| counted_models(names.iter());
+        assert_eq!(
+            said(&["vllm/a", "people/rhyme", "hf/people"]),
+            "2 models and people"
+        );
+        assert_eq!(
+            said(&["people/a", "vllm/b", "people/c"]),
+            "1 model and people"
+        );
+        assert_eq!(said(&["people/a"]), "people");
+        assert_eq!(said(&["vllm/a"]), "1 model");
+    }
 
     /// Runs of one model whose names begin alike had one label: nine rows of a report could not be told apart.
     #[test]

@@ -387,7 +387,7 @@ fn heading(run: &RunSummary, subjects: &[Subject]) -> String {
     let m = &run.manifest;
     let who = match subjects {
         [only] => only.label.clone(),
-        many => format!("{} models", many.len()),
+        many => subject::counted_models(many.iter().map(|s| &s.model)),
     };
     let trials = if m.trials > 1 {
         format!(", {} trials", m.trials)

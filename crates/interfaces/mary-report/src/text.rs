@@ -78,7 +78,8 @@ pub fn latex(table: &Table) -> String {
     out += "    \\bottomrule\n  \\end{tabular}\n";
     let mut caption = latex_text(&table.title);
     if !table.caption.is_empty() {
-        caption += &format!(". {}", latex_prose(&table.caption));
+        let code = |code: &str| format!("\\texttt{{{}}}", latex_text(code));
+        caption += &format!(". {}", escape::with_code(&table.caption, latex_text, code));
     }
     let label = table.id.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     out += &format!("  \\caption{{{caption}}}\n  \\label{{tab:{label}}}\n\\end{{table}}\n");
@@ -209,22 +210,15 @@ pub(crate) fn numeric_column(table: &Table, column: usize) -> bool {
 }
 
 fn csv_line(row: &[String]) -> String {
-    let cells: Vec<_> = row.iter().map(|c| csv_cell(c)).collect();
-    format!("{}\r\n", cells.join(","))
-}
-
-fn csv_cell(cell: &str) -> String {
-    let cell = mary_platform::for_spreadsheet(cell).into_owned();
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell
-    }
-}
-
-fn latex_prose(text: &str) -> String {
-    let code = |code: &str| format!("\\texttt{{{}}}", latex_text(code));
-    escape::with_code(text, latex_text, code)
+    let cell = |cell: &String| {
+        let cell = mary_platform::for_spreadsheet(cell);
+        if cell.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.into_owned()
+        }
+    };
+    format!("{}\r\n", row.iter().map(cell).collect::<Vec<_>>().join(","))
 }
 
 const LATEX: [(char, &str); 19] = [

@@ -22,7 +22,7 @@ use crate::command::Command as _;
 use crate::exit::{UsageError, usage_error};
 use crate::settings::Place;
 use crate::words::whole_paths;
-use crate::{commands, laboratory, own, specification};
+use crate::{commands, own, specification};
 
 pub use crate::commands::compare::CompareOptions;
 pub use crate::commands::scale::ScaleArgs;
@@ -92,7 +92,7 @@ pub fn open(
     arrange: Arrange,
 ) -> anyhow::Result<(Box<dyn Model>, ModelSettings)> {
     let place = places.resolve()?;
-    let lab = laboratory::laboratory_with(&place, arrange, Vec::new());
+    let lab = specification::laboratory_with(&place, arrange, Vec::new());
     let options = specification::with_adapter(&place, options)?;
     let spec = options.specify_tasks(&lab, Vec::new())?;
     let settings = spec.model_settings();
@@ -118,7 +118,7 @@ fn begin(
     own::named(&mut place, tasks)?;
     let mut command = vec![name.to_owned()];
     command.extend(whole_paths(&brought.command));
-    let lab = laboratory::laboratory_with(&place, brought.arrange, command.clone());
+    let lab = specification::laboratory_with(&place, brought.arrange, command.clone());
     Ok((place, lab, command))
 }
 

@@ -227,12 +227,7 @@ fn what_a_task_file_cannot_say_is_refused_by_name() {
             "{more}: {text}"
         );
         assert!(text.contains("mary serve"), "{text}");
-        assert_eq!(
-            std::fs::read_dir(home.path().join("other"))
-                .unwrap()
-                .count(),
-            0
-        );
+        assert!(!home.path().join("other").exists());
     }
     // What is there is not written over, and the harness' own complaint is passed on.
     let again = |task: &str, to: &str| {
@@ -254,18 +249,16 @@ fn what_a_task_file_cannot_say_is_refused_by_name() {
 fn without_lm_eval_the_import_says_how_to_get_it() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("x.yaml"), "task: x\n").unwrap();
-    let import = |python: &str| {
+    let import = |python: &str, to: &str| {
         let done = Command::new(env!("CARGO_BIN_EXE_mary"))
-            .args([
-                "tasks", "import", "x.yaml", "--to", "tasks", "--python", python,
-            ])
+            .args(["tasks", "import", "x.yaml", "--to", to, "--python", python])
             .current_dir(home.path())
             .env("PYTHONPATH", home.path())
             .output()
             .unwrap();
         (done.status.code(), said(&done))
     };
-    let (code, text) = import("./no-such-python");
+    let (code, text) = import("./no-such-python", "new/tasks");
     assert!(
         code == Some(4) && text.contains("cannot be started"),
         "{text}"
@@ -275,18 +268,17 @@ fn without_lm_eval_the_import_says_how_to_get_it() {
         // A package that cannot be imported, whatever this machine has.
         let broken = "raise ImportError('lm_eval is not here')\n";
         std::fs::write(home.path().join("lm_eval.py"), broken).unwrap();
-        let (code, text) = import("python3");
+        let (code, text) = import("python3", "new/tasks");
         assert!(
             code == Some(4) && text.contains("pip install lm_eval"),
             "{text}"
         );
-        assert_eq!(
-            std::fs::read_dir(home.path().join("tasks"))
-                .unwrap()
-                .count(),
-            0
-        );
     }
+    assert!(!home.path().join("new").exists());
+    // What was there before stays, empty or not.
+    std::fs::create_dir(home.path().join("there")).unwrap();
+    import("./no-such-python", "there");
+    assert!(home.path().join("there").exists());
     let done = mary(home.path(), &["run", "-m", "builtin/nano", "-t", "x.yaml"]);
     let text = said(&done);
     assert_eq!(done.status.code(), Some(2), "{text}");

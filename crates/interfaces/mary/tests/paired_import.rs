@@ -158,3 +158,36 @@ fn an_item_of_a_dataset_is_shown_where_the_dataset_is() {
     let (_, out, _) = mary(home.path(), Path::new("/nowhere"), &words[..3]);
     assert!(out.contains("no sample item"), "{out}");
 }
+
+/// Of a task that Mary does not know a summary has no rows; nor can a command here continue what another tool made.
+#[test]
+fn an_imported_run_is_complete_whatever_failed_in_it() {
+    let home = tempfile::tempdir().unwrap();
+    let sample =
+        |id: usize| json!({"id": id, "epoch": 1, "target": "4", "scores": {"match": {"value": 1}}});
+    let mut failed = sample(3);
+    failed["error"] = json!({"message": "time-out"});
+    let log = json!({
+        "eval": {"model": "openai/m", "task": "sums", "created": "2026-01-01T00:00:00Z"},
+        "samples": [sample(1), sample(2), failed],
+    });
+    std::fs::write(home.path().join("log.json"), log.to_string()).unwrap();
+    let said = |words: &[&str]| mary(home.path(), home.path(), words);
+    let (code, _, err) = said(&["import", "log.json"]);
+    assert_eq!(code, 0, "{err}");
+    let run = only_run(home.path());
+    // As it was written, and added up from the log.
+    for _ in 0..2 {
+        let (code, out, err) = said(&["runs"]);
+        assert_eq!(code, 0, "{err}");
+        assert!(
+            out.contains("complete") && !out.contains("not complete"),
+            "{out}"
+        );
+        let (code, _, err) = said(&["report", &run.display().to_string()]);
+        assert_eq!(code, 0, "{err}");
+        let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+        assert!(!page.contains("is not complete"), "{err}");
+        std::fs::remove_file(run.join("summary.json")).ok();
+    }
+}

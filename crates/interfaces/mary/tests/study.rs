@@ -444,7 +444,18 @@ fn a_study_without_people_is_closed_and_says_so() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     sums(home);
-    let Said { code, out, err } = mary(home, &["study", "close", "sums"]);
+    let Said { code, err, .. } = mary(home, &["study", "close", "sums"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains("nobody has finished") && err.contains("hint: --yes"),
+        "{err}"
+    );
+    let shown = mary(home, &["study", "status", "sums"]).out;
+    assert!(
+        shown.contains("closed                           false"),
+        "{shown}"
+    );
+    let Said { code, out, err } = mary(home, &["study", "close", "sums", "--yes"]);
     assert_eq!((code, out.as_str()), (0, "the study is closed\n"), "{err}");
     assert!(
         err.contains("no run was written: nobody has finished"),

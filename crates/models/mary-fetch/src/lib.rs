@@ -5,6 +5,5 @@
 mod client;
 pub mod datasets;
 pub mod hub;
-mod transfer;
 
 pub use client::{asynchronous, blocking, chain, retry_after};

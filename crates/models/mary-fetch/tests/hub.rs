@@ -110,7 +110,7 @@ fn a_snapshot_lies_as_the_hubs_own_library_lays_it_and_is_fetched_once() {
         "the listing alone"
     );
     let hub = scene.hub().offline();
-    assert_eq!(hub.cache().found(&at("main")), Some(folder));
+    assert_eq!(hub.cache.found(&at("main")), Some(folder));
     assert!(hub.file(&at("main"), "config.json").is_ok());
     assert!(matches!(
         hub.file(&at("main"), "other.json"),

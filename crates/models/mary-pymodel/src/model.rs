@@ -134,32 +134,20 @@ impl<T: Answers> Model for Answering<T> {
     }
 }
 
-impl<T: Answers> Generator for Answering<T> {
-    fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>) {
-        let kind = RequestKind::Generate;
-        self.serve(queue, kind, Request::Generate, |response| match response {
-            Response::Generated(answer) => Some(answer),
-            _ => None,
-        });
-    }
+macro_rules! answers {
+    ($able:ident, $serve:ident, $asked:ident, $answer:ident) => {
+        impl<T: Answers> $able for Answering<T> {
+            fn $serve(&self, queue: &mut dyn WorkQueue<$asked, $answer>) {
+                let unwrap = |response| match response {
+                    Response::$answer(answer) => Some(answer),
+                    _ => None,
+                };
+                self.serve(queue, RequestKind::$asked, Request::$asked, unwrap);
+            }
+        }
+    };
 }
 
-impl<T: Answers> Scorer for Answering<T> {
-    fn score(&self, queue: &mut dyn WorkQueue<Score, Scored>) {
-        let kind = RequestKind::Score;
-        self.serve(queue, kind, Request::Score, |response| match response {
-            Response::Scored(answer) => Some(answer),
-            _ => None,
-        });
-    }
-}
-
-impl<T: Answers> Observer for Answering<T> {
-    fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>) {
-        let kind = RequestKind::Observe;
-        self.serve(queue, kind, Request::Observe, |response| match response {
-            Response::Observed(answer) => Some(answer),
-            _ => None,
-        });
-    }
-}
+answers!(Generator, generate, Generate, Generated);
+answers!(Scorer, score, Score, Scored);
+answers!(Observer, observe, Observe, Observed);

@@ -15,7 +15,7 @@ use mary_contract::{
 use serde_json::Value;
 
 use crate::batch_api::{BatchApi, Creation, Listed};
-use crate::batch_results::Results;
+use crate::batch_state::Results;
 use crate::batch_state::{BatchPart, BatchState};
 use crate::format::{BatchFormat, Progress};
 use crate::queue::wait;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mary_contract::{ErrorKind, ModelError};
 use serde_json::Value;
 
-use crate::batch_results::Results;
 use crate::batch_state::BatchPart;
+use crate::batch_state::Results;
 use crate::connection::{Body, Connection, Question};
 use crate::format::{BatchFormat, Progress};
 use crate::queue::wait;
@@ -149,7 +149,7 @@ impl BatchApi<'_> {
 
     /// What a line of a batch's answers says, free of keys.
     pub(crate) fn outcome(&self, mut line: Value) -> Result<Value, ModelError> {
-        let scrubber = self.connection.http.scrubber();
+        let scrubber = &self.connection.http.scrubber;
         scrubber.value(&mut line);
         self.format.outcome(&line).map_err(|e| scrubber.error(e))
     }

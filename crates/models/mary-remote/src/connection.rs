@@ -105,7 +105,7 @@ impl<'a, T> Question<'a, T> {
                 let mut body = make(shape);
                 if let Some(teller) = self.teller {
                     teller.begin();
-                    teller.format().ask(&mut body);
+                    teller.format.ask(&mut body);
                 }
                 let body = serde_json::to_vec(&body);
                 let body = body.map_err(|e| ModelError::new(ErrorKind::Internal, e.to_string()))?;
@@ -115,7 +115,7 @@ impl<'a, T> Question<'a, T> {
         Ok(Message {
             method,
             path: match self.teller {
-                Some(teller) => teller.format().path(self.path),
+                Some(teller) => teller.format.path(self.path),
                 None => self.path.to_owned(),
             },
             body,
@@ -130,7 +130,7 @@ impl<'a, T> Question<'a, T> {
         let Some(teller) = self.teller else {
             return false;
         };
-        let elsewhere = teller.format().path(self.path) != self.path;
+        let elsewhere = teller.format.path(self.path) != self.path;
         error.kind == ErrorKind::BadRequest || error.kind == ErrorKind::NotFound && elsewhere
     }
 }
@@ -177,7 +177,7 @@ impl Connection {
         mut question: Question<'_, T>,
     ) -> Result<Received<T>, ModelError> {
         let id = format!("mary-{:032x}", rand::rng().random::<u128>());
-        let clean = |error| Err(self.http.scrubber().error(error));
+        let clean = |error| Err(self.http.scrubber.error(error));
         // A broken answer says nothing about load, so the two kinds of pause grow apart.
         let (mut overloads, mut breaks) = (0, 0);
         // Attempts that taught us something come on top.
@@ -348,7 +348,7 @@ impl Connection {
         let Answer { headers, body, .. } = answer;
         let streamed = question.teller.filter(|_| is_stream(&headers));
         let parsed = match (streamed, question.file) {
-            (Some(teller), _) => stream::whole(teller.format(), &body),
+            (Some(teller), _) => stream::whole(teller.format, &body),
             (None, Some(_)) => Ok(Value::Null),
             (None, None) => bounds::parse(&body).map_err(|error| {
                 let kind = headers.get("content-type").and_then(|v| v.to_str().ok());
@@ -361,7 +361,7 @@ impl Connection {
             Err(error) => return unreadable(error),
         };
         // Before anybody reads it: whatever becomes an answer, a name or an error is free of keys.
-        self.http.scrubber().value(&mut raw);
+        self.http.scrubber.value(&mut raw);
         // Some routers report errors with a good status.
         if let Some(error) = raw.get("error").filter(|e| !e.is_null()) {
             let status = error.get("code").and_then(Value::as_u64);
@@ -379,7 +379,7 @@ impl Connection {
 
     fn bad_status<T>(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Next<T> {
         // Free of keys before any of it is cut or quoted.
-        let body = self.http.scrubber().body(body);
+        let body = self.http.scrubber.body(body);
         let service = AskedService {
             title: self.entry.title,
             key_env: &self.key_env,

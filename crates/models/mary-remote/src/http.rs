@@ -24,7 +24,7 @@ pub(crate) struct Http {
     client: reqwest::Client,
     servers: Servers,
     timeouts: Timeouts,
-    scrubber: Scrubber,
+    pub(crate) scrubber: Scrubber,
 }
 
 /// One message to the service.
@@ -165,10 +165,6 @@ impl Http {
             timeouts,
             scrubber: Scrubber::new(key),
         })
-    }
-
-    pub(crate) fn scrubber(&self) -> &Scrubber {
-        &self.scrubber
     }
 
     fn request(&self, base: &Url, message: &Message) -> Result<reqwest::RequestBuilder, Broken> {

@@ -11,16 +11,15 @@ use serde_json::json;
 
 use crate::catalogue::{CatalogueEntry, services};
 use crate::connection::Connection;
-use crate::estimate::PriceEstimator;
 use crate::flow::{Flow, FlowSettings};
 use crate::http::{Http, base_urls};
 use crate::identity::Identity;
-use crate::model::RemoteModel;
 use crate::money::Ledger;
 use crate::options::{Logprobs, Options, bad};
 use crate::prefix::PrefixBook;
+use crate::prices::PriceEstimator;
 use crate::queue::wait;
-use crate::remote::Remote;
+use crate::remote::{Remote, RemoteModel};
 use crate::secret::{self, Secret};
 use crate::wire::RequestShape;
 
@@ -202,7 +201,7 @@ impl Provider for RemoteProvider {
         let connection = self.connection(&plan, settings)?;
         let estimator = PriceEstimator::new(self.entry, model, &plan.options)?;
         if let Some(budget) = settings.budget {
-            if estimator.price().is_none() {
+            if estimator.price.is_none() {
                 return Err(ModelError::new(
                     ErrorKind::Budget,
                     format!("no price is known for {model}, so a budget cannot be kept"),

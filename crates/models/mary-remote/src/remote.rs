@@ -1,20 +1,23 @@
 //! One remote model and how it is asked for words; scores and batches are asked elsewhere with the same parts.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::{
-    Generate, Generated, ModelCard, ModelError, Part, PromptForm, Reply, ReplyMeta, Usage,
+    Generate, Generated, Generator, Model, ModelCard, ModelError, Part, PromptForm, Reply,
+    ReplyMeta, Score, Scored, Scorer, Usage, WorkQueue,
 };
 use serde_json::Value;
 
+use crate::batch::BatchQueue;
 use crate::catalogue::CatalogueEntry;
 use crate::connection::{Connection, Question};
-use crate::estimate::PriceEstimator;
 use crate::format::WireFormat;
 use crate::identity::Identity;
 use crate::money::{Ledger, Promise};
 use crate::options::{Logprobs, Options, bad};
 use crate::prefix::PrefixBook;
+use crate::prices::PriceEstimator;
+use crate::queue::{Serving, serve};
 use crate::stream::{Listener, Teller};
 use crate::wire::{Read, RequestShape, WireRequest, cut_at_stop};
 
@@ -103,7 +106,7 @@ impl Remote {
         listener: Option<Listener>,
     ) -> Result<Reply<Generated>, ModelError> {
         let format = self.format(&generate)?;
-        let scrubber = self.connection.http.scrubber();
+        let scrubber = &self.connection.http.scrubber;
         let teller = format
             .stream()
             .zip(listener)
@@ -167,7 +170,7 @@ impl Remote {
         (cache_writes, batch): (u64, bool),
         estimate: f64,
     ) -> Usage {
-        let price = self.estimator.price();
+        let price = self.estimator.price.as_ref();
         let by_tokens = price.map(|p| p.cost(&usage, cache_writes, batch));
         let word = usage
             .cost
@@ -180,5 +183,55 @@ impl Remote {
             (word, floor) => word.or(floor),
         };
         usage
+    }
+}
+
+pub(crate) struct RemoteModel(pub(crate) Arc<Remote>);
+
+impl RemoteModel {
+    fn serving(&self) -> Serving<'_> {
+        Serving {
+            flow: &self.0.connection.flow,
+            watched: self.0.watched,
+            stop_wait: self.0.options.stop_wait,
+        }
+    }
+}
+
+impl Model for RemoteModel {
+    fn card(&self) -> &ModelCard {
+        &self.0.card
+    }
+
+    fn generator(&self) -> Option<&dyn Generator> {
+        Some(self)
+    }
+
+    fn scorer(&self) -> Option<&dyn Scorer> {
+        self.0.card.capabilities.score.then_some(self)
+    }
+}
+
+impl Generator for RemoteModel {
+    fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>) {
+        let remote = &self.0;
+        if let (Some(path), Some(format)) = (&remote.options.batch, remote.entry.batch_format()) {
+            return BatchQueue::new(remote, format, path).serve(queue);
+        }
+        serve(queue, &self.serving(), |generate: Generate, listener| {
+            let remote = Arc::clone(remote);
+            // Found here, in the order of the queue, not in the order of sending.
+            let shared = remote.shared_prefix(&generate);
+            async move { remote.generate_one(generate, shared, listener).await }
+        });
+    }
+}
+
+impl Scorer for RemoteModel {
+    fn score(&self, queue: &mut dyn WorkQueue<Score, Scored>) {
+        serve(queue, &self.serving(), |score: Score, _| {
+            let remote = Arc::clone(&self.0);
+            async move { remote.score_one(score).await }
+        });
     }
 }

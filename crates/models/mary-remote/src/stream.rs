@@ -107,7 +107,7 @@ pub fn whole(format: &dyn StreamFormat, body: &[u8]) -> Result<Value, String> {
 /// Reads a stream while it comes, and tells its words. Where an attempt broke off, those of the next are
 /// told from where the first stopped, as long as they say the same.
 pub struct Teller<'a> {
-    format: &'a dyn StreamFormat,
+    pub(crate) format: &'a dyn StreamFormat,
     listener: Listener,
     scrubber: Scrubber,
     state: Mutex<Telling>,
@@ -130,10 +130,6 @@ impl<'a> Teller<'a> {
             scrubber: scrubber.clone(),
             state: Mutex::default(),
         }
-    }
-
-    pub fn format(&self) -> &'a dyn StreamFormat {
-        self.format
     }
 
     pub fn begin(&self) {
@@ -160,19 +156,17 @@ impl<'a> Teller<'a> {
                 words.push_str(&more);
             }
         });
-        let sure = self.scrubber.text(self.without_open_end(words));
+        // Without the last run of characters that a key can be made of: the key may go on in the next piece.
+        let words = if self.scrubber.is_idle() {
+            words
+        } else {
+            words.trim_end_matches(|c: char| c.is_ascii_graphic())
+        };
+        let sure = self.scrubber.text(words);
         if let Some(fresh) = sure.strip_prefix(told.as_str()).filter(|f| !f.is_empty()) {
             (self.listener.0)(fresh.to_owned());
             *told = sure;
         }
-    }
-
-    /// Without the last run of characters that a key can be made of: the key may go on in the next piece.
-    fn without_open_end<'t>(&self, words: &'t str) -> &'t str {
-        if self.scrubber.is_idle() {
-            return words;
-        }
-        words.trim_end_matches(|c: char| c.is_ascii_graphic())
     }
 }
 

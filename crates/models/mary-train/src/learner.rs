@@ -215,12 +215,12 @@ impl Learner {
         match &self.engine {
             Engine::Cpu(_) => {
                 let threads = self.pool.current_num_threads();
-                match &self.job.stored {
-                    Some(stored) => {
-                        format!("cpu, {threads} threads, base in {}", stored.describe())
-                    }
-                    None => format!("cpu, {threads} threads"),
-                }
+                let base = self
+                    .job
+                    .stored
+                    .as_ref()
+                    .map(|s| format!(", base in {}", s.describe()));
+                format!("cpu, {threads} threads{}", base.unwrap_or_default())
             }
             #[cfg(feature = "cuda")]
             Engine::Gpu(gpu) => gpu.describe(),
@@ -265,10 +265,10 @@ impl Learner {
                 let (loss, norm) = processor.gradients(job, transposed, work, scale)?;
                 let (loss, norm) = finite(step, loss / weight, norm)?;
                 let values = match &mut job.adapter {
-                    Some((_, values)) => values,
+                    Some((_, values)) => values.as_mut_slice(),
                     None => &mut job.base,
                 };
-                let numbers = (values.as_mut_slice(), processor.slots.gradient(), norm);
+                let numbers = (values, processor.slots.gradient(), norm);
                 let (moments, groups) = (&mut job.moments, &job.groups);
                 update(&job.optimizer, (step, rate), numbers, moments, groups);
                 Ok((loss, norm))

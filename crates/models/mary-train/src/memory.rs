@@ -5,6 +5,7 @@ use mary_platform::available_memory;
 use crate::TrainError;
 use crate::net::{Layout, Shape};
 use mary_weights::architecture::Architecture;
+use mary_weights::architecture::config::Block;
 
 /// An estimate in bytes, with what would make it smaller.
 #[derive(Debug, Clone)]
@@ -21,7 +22,7 @@ fn sequence(a: &Architecture, tokens: usize, logits: usize) -> u64 {
     let (heads, inner) = (a.q_width(), a.intermediate);
     let joint = heads + 2 * a.kv_width();
     let gates = if a.mlp.gated { 3 } else { 2 };
-    let normed = usize::from(a.block == mary_weights::architecture::config::Block::Sandwich);
+    let normed = usize::from(a.block == Block::Sandwich);
     let block = (4 + 2 * normed) * a.hidden + joint + heads + a.heads + gates * inner;
     let passing = 8 * a.hidden + 2 * joint + 3 * inner + 2 * 64;
     let logits = logits.max(64 * a.vocab);
@@ -49,10 +50,7 @@ pub(crate) fn token_bytes(a: &Architecture, rank: usize, short: usize) -> (u64, 
     let (d, q, inner) = (a.hidden, a.q_width(), a.intermediate);
     let joint = q + 2 * a.kv_width();
     let gates = if a.mlp.gated { 3 } else { 2 };
-    let sequential = usize::from(!matches!(
-        a.block,
-        mary_weights::architecture::config::Block::Parallel { .. }
-    ));
+    let sequential = usize::from(!matches!(a.block, Block::Parallel { .. }));
     // Two norms with their moments, the joint rows, the heads, the inner rows; the stream between.
     let block = short * (2 * d + joint + q + gates * inner) + 4 * (4 + a.heads + sequential * d);
     // The stream before every block and after the last, its two gradients, and the low-rank rows.

@@ -62,10 +62,7 @@ impl Prober {
             .pairs
             .iter()
             .map(|p| Ok((p.phenomenon, (packed(&p.good)?, packed(&p.bad)?))))
-            .filter(|p| {
-                p.as_ref()
-                    .map_or(true, |(_, (a, b))| a.tokens.len() == b.tokens.len())
-            })
+            .filter(|p| !matches!(p, Ok((_, (a, b))) if a.tokens.len() != b.tokens.len()))
             .collect::<Result<_, TrainError>>()?;
         let comparisons = held_out
             .comparisons

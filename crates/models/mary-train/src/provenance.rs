@@ -87,7 +87,7 @@ impl Provenance {
         Ok(Self {
             schema: SCHEMA,
             program: program(),
-            base: fingerprint(&settings.model)?,
+            base: fingerprint(&settings.model)?.0,
             data: hash_of(&[&settings.data])?,
             seed: settings.seed,
             settings: settings.recipe.clone(),
@@ -98,14 +98,13 @@ impl Provenance {
     /// Whether the adapter in a folder is the one this would make.
     pub fn reuse(&self, folder: &Path) -> Result<Reuse, TrainError> {
         let there = reuse(folder, &["adapter_config.json"], self)?;
-        if there != Reuse::Same {
-            return Ok(there);
-        }
-        let found: Option<Self> = read(folder)?;
-        Ok(match found.is_some_and(|f| f.is_interrupted()) {
-            true => Reuse::Unfinished,
-            false => Reuse::Same,
-        })
+        Ok(
+            match there == Reuse::Same && read::<Self>(folder)?.is_some_and(|f| f.is_interrupted())
+            {
+                true => Reuse::Unfinished,
+                false => there,
+            },
+        )
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {
@@ -117,14 +116,15 @@ impl MergedProvenance {
     /// What merging this adapter into this base would make a model from. Of a GGUF file only the matrices
     /// that the adapter changes are stored anew, in 32 bits.
     pub fn planned(base: &Path, adapter: &Path, storage: Storage) -> Result<Self, TrainError> {
-        let storage = match is_gguf(base)? {
+        let (base, gguf) = fingerprint(base)?;
+        let storage = match gguf {
             true => "as stored, changed matrices in float32",
             false => storage.name(),
         };
         Ok(Self {
             schema: SCHEMA,
             program: program(),
-            base: fingerprint(base)?,
+            base,
             adapter: hash_of(&[
                 &adapter.join("adapter_config.json"),
                 &adapter.join("adapter_model.safetensors"),
@@ -156,15 +156,14 @@ fn program() -> String {
     format!("mary {}", env!("CARGO_PKG_VERSION"))
 }
 
-fn fingerprint(model: &Path) -> Result<String, TrainError> {
+/// A model's fingerprint, and whether it is a GGUF file.
+fn fingerprint(model: &Path) -> Result<(String, bool), TrainError> {
     let fail = |e: mary_contract::ModelError| TrainError::content(model, e);
     let checkpoint = Checkpoint::open(model).map_err(fail)?;
-    checkpoint.fingerprint().map_err(fail)
-}
-
-fn is_gguf(model: &Path) -> Result<bool, TrainError> {
-    let checkpoint = Checkpoint::open(model).map_err(|e| TrainError::content(model, e))?;
-    Ok(checkpoint.is_gguf())
+    Ok((
+        checkpoint.fingerprint().map_err(fail)?,
+        checkpoint.is_gguf(),
+    ))
 }
 
 fn hash_of(files: &[&Path]) -> Result<String, TrainError> {

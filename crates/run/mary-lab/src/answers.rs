@@ -13,7 +13,7 @@ use crate::spending::SharedBook;
 /// Where answers are looked up and kept.
 pub(crate) struct Answers {
     cache: Option<ResponseCache>,
-    paid: PaidAnswers,
+    pub(crate) paid: PaidAnswers,
     book: SharedBook,
     /// Answers come from elsewhere: what no cache keeps is kept in the run folder, whatever it costs.
     remote: bool,
@@ -37,11 +37,6 @@ impl Answers {
     /// Says which model and task new rows of the cache belong to.
     pub(crate) fn label(&self) -> Option<Label> {
         self.cache.as_ref().map(ResponseCache::label)
-    }
-
-    /// Called when everything is in the log.
-    pub(crate) fn forget_paid(&mut self) -> Result<(), StoreError> {
-        self.paid.forget()
     }
 }
 

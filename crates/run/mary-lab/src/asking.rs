@@ -57,7 +57,7 @@ impl<'a> Asking<'a> {
         let remote = services.any(|service| service.is_some());
         let (spending, mut paid) = Spending::open(folder.path(), prepared.lab.account())?;
         pass_over_used(&mut paid, folder)?;
-        let cached = prepared.lab.answers_file().filter(|_| execution.cache);
+        let cached = prepared.lab.answers.as_deref().filter(|_| execution.cache);
         let answers = Answers::open(cached, paid, spending.book(), remote)?;
         let label = answers.label();
         // A paid answer is in the log before the next is taken; elsewhere the log may lag a little.
@@ -151,7 +151,7 @@ impl<'a> Asking<'a> {
         let all = self.prepared.adaptive.is_some() || ids.len() >= self.prepared.planned();
         if ids.failed() == 0 && all {
             self.spending.sync()?;
-            self.answers.forget_paid()?;
+            self.answers.paid.forget()?;
         }
         Ok(())
     }
@@ -206,7 +206,7 @@ impl<'a> Asking<'a> {
             model,
             task: ADAPTIVE,
             planned: bank.most(),
-            already: course.answered(),
+            already: course.landed.len(),
         })?;
         while let Some(turn) = course.next_turn(self.prepared.spec.seed)? {
             for (task, items) in bank.by_task(&turn) {
@@ -257,10 +257,15 @@ impl<'a> Asking<'a> {
             finished: &|item, trial| finished.contains(&SampleId::new(model, id, item, trial)),
             already: self.answered(model, id),
             stop: self.stop,
-            pace: if self.batches.is_some() {
-                pace_of_batches()
-            } else {
-                Pace::default()
+            pace: match self.batches {
+                // A batch takes what fits into it at once, and nothing waits for an answer meanwhile.
+                Some(_) => Pace {
+                    window: 50_000,
+                    in_flight: 100_000,
+                    bytes: 1 << 30,
+                    ..Pace::default()
+                },
+                None => Pace::default(),
             },
         };
         let mut recorder = Recorder::new(self.folder);
@@ -281,7 +286,10 @@ impl<'a> Asking<'a> {
         self.spending.note()?;
         match ended {
             // The other tasks are submitted too before we leave.
-            Err(error) if self.batches.is_some() && is_waiting(&error) => {
+            Err(EngineError::Stopped(e))
+                if self.batches.is_some() && e.kind == ErrorKind::Interrupted =>
+            {
+                let error = EngineError::Stopped(e);
                 let note = format!("{}  {id}: {error}", spec.execution.called(model));
                 self.events.observe(&Event::Note(&note))?;
                 self.waiting = Some(error);
@@ -317,20 +325,6 @@ fn arrived_model(
             let message = format!("{wanted}: {broken}");
             Err(mary_contract::ModelError::new(ErrorKind::Internal, message).into())
         }
-    }
-}
-
-fn is_waiting(error: &EngineError) -> bool {
-    matches!(error, EngineError::Stopped(e) if e.kind == ErrorKind::Interrupted)
-}
-
-/// A batch takes what fits into it at once, and nothing waits for an answer meanwhile.
-fn pace_of_batches() -> Pace {
-    Pace {
-        window: 50_000,
-        in_flight: 100_000,
-        bytes: 1 << 30,
-        ..Pace::default()
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn disarm(
         return Ok(());
     };
     match named {
-        Some(named) if same_place(named, &url) => Ok(()),
+        Some(named) if named.trim_end_matches('/') == url.trim_end_matches('/') => Ok(()),
         Some(named) => Err(RunError::Specification(format!(
             "this run was begun with {url}, not with {named}; a run asks one host from its beginning to its end\nhint: start a new run to ask another host"
         ))),
@@ -84,10 +84,6 @@ fn sent_keys(lab: &Laboratory, spec: &RunSpec) -> Vec<SentKey> {
     let settings = spec.model_settings();
     let services = spec.models().filter_map(|model| lab.service(model));
     services.map(|s| s.sent_key(&settings)).collect()
-}
-
-fn same_place(one: &str, other: &str) -> bool {
-    one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
 /// Refuses a folder whose log was not made by the run its manifest describes.

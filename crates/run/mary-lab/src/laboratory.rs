@@ -13,9 +13,9 @@ pub struct Laboratory {
     providers: Vec<Box<dyn Provider>>,
     data: Box<dyn DataSource + Send>,
     runs: PathBuf,
-    answers: Option<PathBuf>,
-    surveys: Option<PathBuf>,
-    command: Vec<String>,
+    pub(crate) answers: Option<PathBuf>,
+    pub(crate) surveys: Option<PathBuf>,
+    pub(crate) command: Vec<String>,
 }
 
 impl Laboratory {
@@ -122,17 +122,5 @@ impl Laboratory {
     pub(crate) fn account(&self) -> Option<&dyn Account> {
         let mut services = self.all_providers().filter_map(Provider::service);
         services.next().map(Service::account)
-    }
-
-    pub(crate) fn kept_surveys(&self) -> Option<&Path> {
-        self.surveys.as_deref()
-    }
-
-    pub(crate) fn answers_file(&self) -> Option<&Path> {
-        self.answers.as_deref()
-    }
-
-    pub(crate) fn words(&self) -> &[String] {
-        &self.command
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
             .strftime("%Y-%m-%dT%H:%M:%SZ")
             .to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: lab.words().to_vec(),
+        command: lab.command.clone(),
         models: prepared.cards.iter().map(labelled).collect(),
         model_settings: spec.model_settings(),
         judge: match spec.judge {

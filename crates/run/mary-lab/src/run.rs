@@ -29,9 +29,9 @@ pub struct Run<'lab> {
     folder: RunFolder,
     opened: Option<Box<dyn Model>>,
     /// The folder was made by this very run.
-    new: bool,
+    pub(crate) new: bool,
     /// Where this is one of several parts, its place and what it says about itself.
-    shard: Option<(ShardPlace, ShardStatus)>,
+    pub(crate) shard: Option<(ShardPlace, ShardStatus)>,
 }
 
 impl<'lab> Run<'lab> {
@@ -43,16 +43,6 @@ impl<'lab> Run<'lab> {
             new: false,
             shard: None,
         }
-    }
-
-    pub(crate) fn made_new(mut self, new: bool) -> Self {
-        self.new = new;
-        self
-    }
-
-    pub(crate) fn of_shard(mut self, place: ShardPlace, status: ShardStatus) -> Self {
-        self.shard = Some((place, status));
-        self
     }
 
     /// Where this part of a run lies, where it is one of several.
@@ -138,7 +128,8 @@ impl<'lab> Run<'lab> {
         self.folder.flush()?;
         let nothing = self.new && self.folder.finished_ids()?.is_empty();
         let asked = match asked {
-            Err(error) if nothing && cannot_begin(&error) => {
+            // A model or the cache could not be opened, so that nothing can have been asked.
+            Err(error @ (RunError::Model(_) | RunError::Folder { .. })) if nothing => {
                 // A folder in which nothing was asked would only be in the way.
                 self.folder.discard()?;
                 return Err(error);
@@ -171,9 +162,4 @@ impl<'lab> Run<'lab> {
             }),
         }
     }
-}
-
-/// Whether a model or the cache could not be opened, so that nothing can have been asked.
-fn cannot_begin(error: &RunError) -> bool {
-    matches!(error, RunError::Model(_) | RunError::Folder { .. })
 }

@@ -47,7 +47,9 @@ impl<'lab> PreparedRun<'lab> {
         };
         place.write_status(&status)?;
         self.part = Some(part);
-        Ok(Run::new(self, folder).of_shard(place, status))
+        let mut run = Run::new(self, folder);
+        run.shard = Some((place, status));
+        Ok(run)
     }
 }
 

@@ -73,6 +73,9 @@ pub fn load_summary(registry: &Registry, folder: &RunFolder) -> Result<RunSummar
         _ => summarise(registry, folder, usize::MAX)?,
     };
     summary.manifest = completed(registry, &summary.manifest);
+    // Nothing here can continue what another tool made.
+    let mut tasks = summary.manifest.tasks.iter();
+    summary.complete |= tasks.len() > 0 && tasks.all(TaskRun::is_imported);
     // A summary of an earlier program says where intervals end and tests nothing.
     test_against_chance(&mut summary.rows);
     Ok(summary)

@@ -21,7 +21,7 @@ impl Laboratory {
         settings: &TaskSettings,
         limit: Option<Limit>,
     ) -> Result<Survey, EngineError> {
-        let kept = self.kept_surveys().and_then(|folder| {
+        let kept = self.surveys.as_ref().and_then(|folder| {
             let run = manifest::task_run(self, task, settings.clone(), limit);
             Some(folder.join(format!("{}.json", key(&run)?)))
         });

@@ -134,7 +134,7 @@ pub(crate) async fn chat(call: Call, request: Request) -> Result<Response, ApiEr
         let events = Events {
             form: Form::Chat,
             head,
-            with_usage: drawing.with_usage(),
+            with_usage: drawing.stream_options.include_usage,
             receiver: served.write(call.client, ask(0))?,
             metrics: call.server.metrics.clone(),
         };

@@ -131,7 +131,7 @@ pub(crate) async fn completions(call: Call, request: Request) -> Result<Response
         let events = Events {
             form: Form::Completion,
             head,
-            with_usage: drawing.with_usage(),
+            with_usage: drawing.stream_options.include_usage,
             receiver,
             metrics: call.server.metrics.clone(),
         };

@@ -193,7 +193,13 @@ fn router(server: &Arc<Server>, body: usize) -> Router {
             get(async |State(server): State<Arc<Server>>| native::tokenizer_info(&server)),
         )
         .route("/health", get(async || Json(json!({"status": "ok"}))))
-        .route("/metrics", get(metrics_page))
+        .route(
+            "/metrics",
+            get(async |State(server): State<Arc<Server>>| {
+                let loads = server.models.iter().map(|m| (m.name.as_str(), m.load()));
+                server.metrics.page(loads)
+            }),
+        )
         .fallback(async || {
             ApiError::new(
                 StatusCode::NOT_FOUND,
@@ -204,11 +210,6 @@ fn router(server: &Arc<Server>, body: usize) -> Router {
         .layer(DefaultBodyLimit::max(body))
         .layer(axum::middleware::from_fn_with_state(with, guard::guard))
         .with_state(Arc::clone(server))
-}
-
-async fn metrics_page(State(server): State<Arc<Server>>) -> String {
-    let loads = server.models.iter().map(|m| (m.name.as_str(), m.load()));
-    server.metrics.page(loads)
 }
 
 /// Reads a request and has it answered. What cannot be read is an error of the API's form, not of the library's.

@@ -17,6 +17,9 @@ const LONGEST_TOKEN: usize = 256;
 
 type Line<Q, A> = Option<Arc<Backlog<Q, A>>>;
 
+/// Where the pieces of an answer come from.
+type Answering<A> = Result<UnboundedReceiver<Told<A>>, ApiError>;
+
 /// A model under the name that clients call it by.
 pub(crate) struct Served {
     pub name: String,
@@ -32,39 +35,19 @@ impl Served {
         model: Arc<dyn Model>,
     ) -> std::io::Result<(Self, Vec<JoinHandle<()>>)> {
         let mut threads = vec![];
-        let lines = (&model, &mut threads);
-        let generate = line(
-            model.generator().is_some(),
-            "generate",
-            lines,
-            |model, queue| {
-                model
-                    .generator()
-                    .into_iter()
-                    .for_each(|it| it.generate(queue));
-            },
-        )?;
-        let lines = (&model, &mut threads);
-        let score = line(model.scorer().is_some(), "score", lines, |model, queue| {
-            model.scorer().into_iter().for_each(|it| it.score(queue));
-        })?;
-        let lines = (&model, &mut threads);
-        let observe = line(
-            model.observer().is_some(),
-            "observe",
-            lines,
-            |model, queue| {
-                model
-                    .observer()
-                    .into_iter()
-                    .for_each(|it| it.observe(queue));
-            },
-        )?;
+        macro_rules! line {
+            ($able:ident, $serve:ident) => {{
+                let (has, lines) = (model.$able().is_some(), (&model, &mut threads));
+                line(has, stringify!($serve), lines, |model, queue| {
+                    model.$able().into_iter().for_each(|it| it.$serve(queue));
+                })?
+            }};
+        }
         let served = Self {
             name,
-            generate,
-            score,
-            observe,
+            generate: line!(generator, generate),
+            score: line!(scorer, score),
+            observe: line!(observer, observe),
             model,
         };
         Ok((served, threads))
@@ -112,11 +95,7 @@ impl Served {
         }
     }
 
-    pub fn write(
-        &self,
-        client: u64,
-        request: Generate,
-    ) -> Result<UnboundedReceiver<Told<Generated>>, ApiError> {
+    pub fn write(&self, client: u64, request: Generate) -> Answering<Generated> {
         let line = self.generate.as_ref();
         let line = line.ok_or_else(|| self.cannot("does not write"))?;
         if request.prompt.has_images() && !self.model.card().capabilities.images {
@@ -139,7 +118,7 @@ impl Served {
         (before, ids): (&[u32], &[u32]),
         alternatives: u32,
         rank: bool,
-    ) -> Result<UnboundedReceiver<Told<Scored>>, ApiError> {
+    ) -> Answering<Scored> {
         let request = Score {
             prefix: Prompt::plain(in_decimal(before)),
             continuations: vec![in_decimal(ids)],
@@ -154,11 +133,7 @@ impl Served {
         self.score(client, request)
     }
 
-    pub fn score(
-        &self,
-        client: u64,
-        request: Score,
-    ) -> Result<UnboundedReceiver<Told<Scored>>, ApiError> {
+    pub fn score(&self, client: u64, request: Score) -> Answering<Scored> {
         let line = self.score.as_ref();
         let line = line.ok_or_else(|| self.cannot("gives no log-probabilities"))?;
         let continuations: usize = request.continuations.iter().map(String::len).sum();
@@ -166,11 +141,7 @@ impl Served {
         Ok(line.ask(client, request, bytes)?)
     }
 
-    pub fn observe(
-        &self,
-        client: u64,
-        request: Observe,
-    ) -> Result<UnboundedReceiver<Told<Observed>>, ApiError> {
+    pub fn observe(&self, client: u64, request: Observe) -> Answering<Observed> {
         let line = self.observe.as_ref();
         let line = line.ok_or_else(|| self.cannot("shows no vectors"))?;
         let bytes = request.text.len();

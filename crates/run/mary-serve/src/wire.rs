@@ -47,7 +47,7 @@ pub(crate) struct Drawing {
     stop: Option<OneOrMany<String>>,
     seed: Option<i64>,
     pub stream: bool,
-    stream_options: StreamOptions,
+    pub stream_options: StreamOptions,
     presence_penalty: Option<f64>,
     frequency_penalty: Option<f64>,
     repetition_penalty: Option<f64>,
@@ -60,8 +60,8 @@ pub(crate) struct Drawing {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct StreamOptions {
-    include_usage: bool,
+pub struct StreamOptions {
+    pub include_usage: bool,
 }
 
 impl Drawing {
@@ -127,10 +127,6 @@ impl Drawing {
             && self.temperature == Some(0.0)
             && self.count() == 1
             && self.stop.is_none()
-    }
-
-    pub fn with_usage(&self) -> bool {
-        self.stream_options.include_usage
     }
 
     /// How the answer of this place is drawn. Without a seed every request draws anew.

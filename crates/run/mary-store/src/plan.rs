@@ -23,12 +23,12 @@ const PLAN: &str = "plan.jsonl";
 const IDS_A_LINE: usize = 1000;
 
 #[derive(Serialize, Deserialize)]
-struct Head {
+pub(crate) struct Head {
     run: String,
     trials: u32,
     /// Lines of the log that were there before lines had checksums; nothing can be said of them.
     #[serde(default, skip_serializing_if = "is_none")]
-    unchecked: u64,
+    pub(crate) unchecked: u64,
 }
 
 #[expect(
@@ -55,7 +55,7 @@ type Ids = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// The plan of a shard, for asking whether a sample is in it.
 pub(crate) struct Plan {
-    head: Head,
+    pub(crate) head: Head,
     ids: DigestMap,
 }
 
@@ -86,11 +86,6 @@ impl Plan {
 
     pub(crate) fn holds(&self, id: &BorrowedId<'_>) -> io::Result<bool> {
         Ok(id.trial() < self.head.trials && self.ids.get(id.item_digest())?.is_some())
-    }
-
-    /// Whether a line without a checksum is one that was there before lines had them.
-    pub(crate) fn excuses(&self, number: u64) -> bool {
-        number <= self.head.unchecked
     }
 }
 

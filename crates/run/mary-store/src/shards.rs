@@ -105,14 +105,8 @@ impl ShardPlace {
     /// What it says about itself; `None` before it was started.
     pub fn status(&self) -> Result<Option<ShardStatus>, StoreError> {
         let path = self.path.join(STATUS);
-        if !path.exists() {
-            return Ok(None);
-        }
-        read_json(
-            &path,
-            "delete it; the shard writes it again when it is started",
-        )
-        .map(Some)
+        let hint = "delete it; the shard writes it again when it is started";
+        path.exists().then(|| read_json(&path, hint)).transpose()
     }
 
     pub fn write_status(&self, status: &ShardStatus) -> Result<(), StoreError> {

@@ -144,6 +144,63 @@ fn lm_eval_files_hold_what_its_readers_look_for() {
     assert_eq!(found.len(), scored.len());
 }
 
+/// Options by the sum of their tokens, by the character and by the byte have the harness' names, whichever is the
+/// score; an export of before is read as well.
+#[test]
+fn verdicts_under_other_normalisations_are_named_as_the_harness_names_them() {
+    for (others, names) in [
+        (
+            ["by_byte", "by_character", "by_word"],
+            ["acc", "acc_bytes", "acc_norm", "by_word"],
+        ),
+        (
+            ["by_byte", "by_sum", "by_word"],
+            ["acc_norm", "acc_bytes", "acc", "by_word"],
+        ),
+        (
+            ["by_character", "by_sum", "by_word"],
+            ["acc_bytes", "acc_norm", "acc", "by_word"],
+        ),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = RunFolder::create_or_open(dir.path(), &manifest("run-1")).unwrap();
+        let mut one = sample(0);
+        one.judgement = Judgement::scored(1.0);
+        for name in others {
+            one.judgement = one.judgement.measured(name, 0.5);
+        }
+        run.append(&one).unwrap();
+        run.flush().unwrap();
+        let files = export(&run, ExportForm::LmEval, &dir.path().join("out")).unwrap();
+        let text = fs::read_to_string(&files[1]).unwrap();
+        let line: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["metrics"], json!(names));
+        let row = &read(&files[0])["results"]["htest_rhyme"];
+        for (at, name) in names.iter().enumerate() {
+            let value = if at == 0 { 1.0 } else { 0.5 };
+            assert_eq!(
+                (&line[name], &row[format!("{name},none")]),
+                (&json!(value), &json!(value))
+            );
+        }
+        let before = text.replace(names[1], others[0]);
+        for (text, name) in [(text, names[1]), (before, others[0])] {
+            let file = write(
+                dir.path(),
+                &format!("samples_{name}_1.jsonl"),
+                text.as_bytes(),
+            );
+            let back = import(&file, &ImportOptions::default(), &dir.path().join("in")).unwrap();
+            let back = RunFolder::open(&back.path).unwrap();
+            let judged = back.samples().unwrap().next().unwrap().unwrap().judgement;
+            assert_eq!(
+                (judged.outcome, judged.measures[name]),
+                (Outcome::Scored(1.0), 0.5)
+            );
+        }
+    }
+}
+
 #[test]
 fn the_table_has_a_row_for_each_sample_and_survives_hostile_text() {
     let dir = tempfile::tempdir().unwrap();

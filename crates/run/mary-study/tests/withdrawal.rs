@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use mary_study::question::AnswerForm;
+use mary_study::store::Step;
 use mary_study::{Session, Study, export};
 
 use crate::attacks::{field, get, post};
@@ -402,4 +403,35 @@ fn only_its_owner_reads_a_study() {
     let (session, _thread) = Session::open(&folder).unwrap();
     fixture::joined(&session);
     assert_eq!(modes(true), Vec::<PathBuf>::new());
+}
+
+/// Of two who finished, the rules exclude one, and the other withdraws: the run is still this study's own, though it
+/// holds nobody who is left, and must go.
+#[test]
+fn whoever_withdraws_is_out_of_a_run_where_only_excluded_people_are_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = fixture::with_checks(fixture::settings(2, 4));
+    let (session, _thread) = fixture::study(dir.path(), &settings);
+    let mut names = Vec::new();
+    for check in ["1", "0"] {
+        let token = fixture::joined(&session);
+        loop {
+            let view = fixture::look(&session, &token);
+            let answer = match view.step {
+                Step::Finished => break names.push(view.person.pseudonym),
+                Step::Check { number: 0, .. } => "1",
+                Step::Check { .. } => check,
+                _ => "0",
+            };
+            fixture::send(&session, &token, fixture::filled(&view, answer)).unwrap();
+        }
+    }
+    let (registry, runs) = (fixture::registry(), dir.path().join("runs"));
+    let (run, _, found) = session.close(&registry, &runs).unwrap().unwrap();
+    assert_eq!((found.finished, found.excluded), (2, 1));
+    assert_eq!(self::found(&[&run], &names[0]).len(), 1);
+    let gone = session.withdraw(&names[0], Some(&registry)).unwrap();
+    assert!(gone.unwrap().complete());
+    assert!(!run.exists());
+    assert_eq!(self::found(&[dir.path()], &names[0]), [""; 0]);
 }

@@ -151,29 +151,17 @@ fn check_expected(settings: &AuditSettings, sheets: &[Sheet]) -> Result<(), Audi
 
 type OfText = fn(&str) -> Vec<String>;
 
-const TEXT_BASELINES: [(&str, &str, OfText); 6] = [
-    ("first_character", "the first character", first_character),
-    (
-        "last_character",
-        "the last character and last letter",
-        last_character,
-    ),
-    ("capitals", "where capitals stand and how many", capitals),
-    (
-        "punctuation",
-        "marks, digits, characters beyond ASCII",
-        punctuation,
-    ),
-    ("words", "which words occur", bag_of_words),
-    (
-        "character_ngrams",
-        "runs of one to three characters",
-        ngrams,
-    ),
+const TEXT_BASELINES: [(&str, OfText); 6] = [
+    ("first_character", first_character),
+    ("last_character", last_character),
+    ("capitals", capitals),
+    ("punctuation", punctuation),
+    ("words", bag_of_words),
+    ("character_ngrams", ngrams),
 ];
 
 /// Numbers the features and keeps their names.
-fn sheet(name: &'static str, sees: &'static str, rows: Vec<Vec<Vec<String>>>) -> Sheet {
+fn sheet(name: &'static str, rows: Vec<Vec<Vec<String>>>) -> Sheet {
     let mut known: HashMap<String, u32> = HashMap::new();
     let mut names = Vec::new();
     let mut numbered = Vec::with_capacity(rows.len());
@@ -192,22 +180,16 @@ fn sheet(name: &'static str, sees: &'static str, rows: Vec<Vec<Vec<String>>>) ->
     }
     Sheet {
         name,
-        sees,
         features: Features::Fixed(numbered),
         names,
         prior_only: false,
     }
 }
 
-fn memory_sheet<'e>(
-    set: &Set<'_>,
-    sees: &'static str,
-    texts: impl Iterator<Item = &'e str>,
-) -> Sheet {
+fn memory_sheet<'e>(set: &Set<'_>, texts: impl Iterator<Item = &'e str>) -> Sheet {
     let (texts, vocabulary) = number_words(texts);
     Sheet {
         name: "word_memory",
-        sees,
         features: Features::Remembered(texts, vocabulary),
         names: Memory::names(&set.classes.names),
         prior_only: false,
@@ -228,7 +210,6 @@ fn order_sheet(set: &Set<'_>) -> Sheet {
     }
     Sheet {
         name: "file_order",
-        sees: "the place in the file and the answer before",
         features: Features::Order,
         names,
         prior_only: false,
@@ -241,11 +222,7 @@ fn label_sheets(set: &Set<'_>) -> Vec<Sheet> {
         set.examples.iter().map(|e| vec![of(e)]).collect()
     };
     let bands = Bands::of(set.examples.iter().map(|e| e.question.as_str()));
-    let majority = sheet(
-        "majority",
-        "how often each label is right",
-        each(&|_| vec![]),
-    );
+    let majority = sheet("majority", each(&|_| vec![]));
     let length = each(&|e| bands.features(&e.question));
     let mut sheets = vec![
         Sheet {
@@ -253,10 +230,10 @@ fn label_sheets(set: &Set<'_>) -> Vec<Sheet> {
             ..majority
         },
         order_sheet(set),
-        sheet("length", "how long the question is", length),
+        sheet("length", length),
     ];
-    for (name, sees, of) in TEXT_BASELINES {
-        sheets.push(sheet(name, sees, each(&|e| of(&e.question))));
+    for (name, of) in TEXT_BASELINES {
+        sheets.push(sheet(name, each(&|e| of(&e.question))));
     }
     let names = relations::names();
     let related = each(&|e| {
@@ -264,24 +241,13 @@ fn label_sheets(set: &Set<'_>) -> Vec<Sheet> {
         let named = names.iter().zip(numbers);
         named.map(|(name, n)| format!("{name} {n}")).collect()
     });
-    sheets.push(sheet(
-        "relations",
-        "how the words of the question stand to each other",
-        related,
-    ));
-    sheets.push(memory_sheet(
-        set,
-        "whether the first and last word occurred in other items, and with which label",
-        set.examples.iter().map(|e| e.question.as_str()),
-    ));
+    sheets.push(sheet("relations", related));
+    let questions = set.examples.iter().map(|e| e.question.as_str());
+    sheets.push(memory_sheet(set, questions));
     let mut neighbours = set.examples.windows(2);
     if neighbours.any(|w| w[0].options != w[1].options) {
         let order = each(&|e| vec![format!("options shown as {}", e.options.join(", "))]);
-        sheets.push(sheet(
-            "option_order",
-            "the order the labels are shown in",
-            order,
-        ));
+        sheets.push(sheet("option_order", order));
     }
     sheets
 }
@@ -301,11 +267,7 @@ fn option_sheets(set: &Set<'_>) -> Vec<Sheet> {
             let places = 1..=e.options.len();
             places.map(|i| vec![format!("option {i}")]).collect()
         };
-        sheets.push(sheet(
-            "position",
-            "the place among the options",
-            rows(&place),
-        ));
+        sheets.push(sheet("position", rows(&place)));
         sheets.push(order_sheet(set));
     }
     let texts = || set.examples.iter().flat_map(|e| &e.options);
@@ -316,26 +278,15 @@ fn option_sheets(set: &Set<'_>) -> Vec<Sheet> {
         let both = ranks.zip(e.options.iter().map(|o| bands.features(o)));
         both.map(|(rank, band)| [rank, band].concat()).collect()
     };
-    sheets.push(sheet("length", "how long the options are", rows(&length)));
-    for (name, sees, of) in TEXT_BASELINES {
-        sheets.push(sheet(name, sees, each(&of)));
+    sheets.push(sheet("length", rows(&length)));
+    for (name, of) in TEXT_BASELINES {
+        sheets.push(sheet(name, each(&of)));
     }
-    sheets.push(sheet(
-        "option_text",
-        "the whole text of the option and how often it was right before",
-        each(&|o| vec![format!("option `{o}`")]),
-    ));
-    sheets.push(memory_sheet(
-        set,
-        "whether the option's words occurred in other items, right or wrong",
-        texts().map(String::as_str),
-    ));
+    let whole = each(&|o| vec![format!("option `{o}`")]);
+    sheets.push(sheet("option_text", whole));
+    sheets.push(memory_sheet(set, texts().map(String::as_str)));
     let odd = |e: &Example| standing(("most alike", "odd"), &similarity_to_rivals(&e.options));
-    sheets.push(sheet(
-        "odd_one_out",
-        "how alike each option is to the others",
-        rows(&odd),
-    ));
+    sheets.push(sheet("odd_one_out", rows(&odd)));
     if set.examples.iter().any(|e| !e.question.trim().is_empty()) {
         let shares = |e: &Example| {
             let shares: Vec<f64> = e.options.iter().map(|o| overlap(&e.question, o)).collect();
@@ -345,8 +296,7 @@ fn option_sheets(set: &Set<'_>) -> Vec<Sheet> {
             );
             standing(names, &shares)
         };
-        let sees = "how many of the option's words the question repeats";
-        sheets.push(sheet("question_overlap", sees, rows(&shares)));
+        sheets.push(sheet("question_overlap", rows(&shares)));
     }
     sheets
 }

@@ -15,6 +15,7 @@ use smartcore::ensemble::random_forest_regressor::{
 use smartcore::linalg::basic::matrix::DenseMatrix;
 
 use crate::features::words;
+use crate::sees::sees;
 use crate::surface::Surface;
 use crate::validation::{Classes, Set};
 use crate::{AuditError, AuditSettings, Example, Finding, Form, folds};
@@ -33,7 +34,6 @@ type Forest = RandomForestRegressor<f64, f64, DenseMatrix<f64>, Vec<f64>>;
 /// The groups of columns a forest sees, under the name of its finding.
 struct View<'v> {
     name: &'static str,
-    sees: &'static str,
     keep: Box<dyn Fn(&str) -> bool + 'v>,
     expected: bool,
 }
@@ -55,13 +55,11 @@ pub(crate) fn findings(
     let mut views = vec![
         View {
             name: "forest",
-            sees: "the whole surface at once (a random forest)",
             keep: Box::new(|_| true),
             expected: has_rule,
         },
         View {
             name: "forest_relations",
-            sees: "how the parts of an item stand to each other (a random forest)",
             keep: Box::new(|group| group == "relations"),
             expected: rule("relations"),
         },
@@ -69,7 +67,6 @@ pub(crate) fn findings(
     if has_rule {
         views.push(View {
             name: "forest_without_rule",
-            sees: "the whole surface but for what is the rule (a random forest)",
             keep: Box::new(move |group| !rule(group)),
             expected: false,
         });
@@ -173,7 +170,7 @@ impl<'s> Cases<'s> {
         };
         Ok(Finding {
             baseline: view.name,
-            sees: view.sees,
+            sees: sees(view.name, self.set.classes.labels),
             accuracy,
             chance: self.chance,
             p: p.clamp(1e-12, 1.0),

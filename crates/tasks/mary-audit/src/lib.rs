@@ -19,6 +19,7 @@ pub mod hygiene;
 mod learner;
 mod relations;
 mod report;
+mod sees;
 mod surface;
 mod validation;
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use mary_contract::p_value;
 use mary_stats::Interval;
 use serde::Serialize;
 
@@ -104,7 +105,7 @@ impl AuditReport {
                 100.0 * f.accuracy.low,
                 100.0 * f.accuracy.high,
                 100.0 * f.chance,
-                short_p(f.p_holm),
+                p_value(f.p_holm),
             );
             if f.beats_chance {
                 for line in f.telling.iter().take(3) {
@@ -131,13 +132,5 @@ impl AuditReport {
             );
         }
         text
-    }
-}
-
-fn short_p(p: f64) -> String {
-    if p < 0.0001 {
-        "< 0.0001".to_owned()
-    } else {
-        format!("{p:.4}")
     }
 }

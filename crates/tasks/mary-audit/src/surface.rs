@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::features::{ngrams, similarity_to_rivals, words};
+use crate::sees::SEEN;
 use crate::{Example, relations};
 
 /// One number of every row.
@@ -153,46 +154,23 @@ impl Surface {
     }
 }
 
-fn column(group: &'static str, name: impl Into<String>) -> Column {
-    let name = name.into();
+fn columns(of: &[(&'static str, &'static str)]) -> impl Iterator<Item = Column> {
+    let column = |&(group, name): &(&'static str, &str)| Column {
+        group,
+        name: name.to_owned(),
+    };
+    of.iter().map(column)
+}
+
+fn relation(name: String) -> Column {
+    let group = "relations";
     Column { group, name }
 }
 
 /// The columns of [`text_numbers`], in order.
 fn text_columns() -> Vec<Column> {
-    let mut columns = vec![
-        column("length", "characters"),
-        column("length", "words"),
-        column("first_character", "first character"),
-        column("first_character", "first character is a vowel"),
-        column("last_character", "last character"),
-        column("last_character", "last letter"),
-        column("capitals", "capitals"),
-        column("capitals", "begins with a capital"),
-        column("capitals", "place of the first capital"),
-        column("punctuation", "marks"),
-        column("punctuation", "digits"),
-        column("punctuation", "hyphens"),
-        column("punctuation", "characters beyond ASCII"),
-        column("word_lengths", "longest word"),
-        column("word_lengths", "shortest word"),
-    ];
-    for place in 1..=PLACES {
-        columns.push(column("word_lengths", format!("length of word {place}")));
-        columns.push(column(
-            "word_lengths",
-            format!("length of word {place} from the end"),
-        ));
-    }
-    for letter in 'a'..='z' {
-        columns.push(column("letters", format!("how often `{letter}`")));
-    }
-    columns.push(column("letters", "vowels"));
-    columns.push(column("letters", "different letters"));
-    columns.push(column("letters", "how often the most frequent letter"));
-    let relations = relations::names().into_iter();
-    columns.extend(relations.map(|name| column("relations", name)));
-    columns
+    let related = relations::names().into_iter().map(relation);
+    columns(&SEEN.text_columns).chain(related).collect()
 }
 
 fn text_numbers(text: &str) -> Vec<f64> {
@@ -244,26 +222,10 @@ fn text_numbers(text: &str) -> Vec<f64> {
 
 /// The columns of [`option_numbers`], in order.
 fn option_columns() -> Vec<Column> {
-    let mut columns = vec![
-        column("position", "place among the options"),
-        column("odd_one_out", "likeness to the other options"),
-        column("length", "longer options"),
-        column(
-            "relations",
-            "distance of the characters' numbers to the question's",
-        ),
-    ];
-    for measure in relations::MEASURES {
-        columns.push(column(
-            "relations",
-            format!("most with the question: {measure}"),
-        ));
-        columns.push(column(
-            "relations",
-            format!("least with the question: {measure}"),
-        ));
-    }
-    columns
+    let ends = relations::MEASURES.iter().flat_map(|measure| {
+        ["most", "least"].map(|end| relation(format!("{end} with the question: {measure}")))
+    });
+    columns(&SEEN.option_columns).chain(ends).collect()
 }
 
 /// What the question holds that an option can be compared with: what it quotes, else its words.

@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::features::{Memory, Text};
 use crate::learner::{Lifts, Telling};
+use crate::sees::sees;
 use crate::{AuditError, AuditSettings, Example, Finding, Form, folds};
 
 /// What is predicted: one of the labels, or right against wrong for every option.
@@ -42,7 +43,6 @@ impl Classes {
 /// What one baseline sees of every example.
 pub(crate) struct Sheet {
     pub(crate) name: &'static str,
-    pub(crate) sees: &'static str,
     pub(crate) features: Features,
     pub(crate) names: Vec<String>,
     /// The majority baseline sees nothing but how often each label is right.
@@ -84,7 +84,7 @@ impl Set<'_> {
         }
         Ok(Finding {
             baseline: sheet.name,
-            sees: sheet.sees,
+            sees: sees(sheet.name, self.classes.labels),
             p: self.permutation_p(sheet, &credits, settings.permutations),
             accuracy: moments.interval()?,
             chance: self.chance(sheet),

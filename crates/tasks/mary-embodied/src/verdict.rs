@@ -1,42 +1,8 @@
 //! What tasks with options share in judging: the most probable option, and the option that was read off
 //! an answer in words.
 
-use mary_contract::{ErrorKind, Generated, Item, Judgement, Reply, Response, Scored, best};
+use mary_contract::{ErrorKind, Generated, Judgement, Scored, best};
 use serde_json::json;
-
-pub(crate) struct Answered<'a> {
-    pub options: &'a [String],
-    pub correct: usize,
-    pub answer: Answer<'a>,
-}
-
-pub(crate) enum Answer<'a> {
-    Scored(&'a Scored),
-    Written(&'a Generated),
-}
-
-impl<'a> Answered<'a> {
-    pub fn read(item: &'a Item, answers: &'a [Reply]) -> Result<Self, String> {
-        let Some((options, correct)) = item.target.choice() else {
-            return Err("expected an item with a choice as its target".to_owned());
-        };
-        let [reply] = answers else {
-            return Err(format!("expected one answer, found {}", answers.len()));
-        };
-        let answer = match &reply.answer {
-            Response::Scored(scored) => Answer::Scored(scored),
-            Response::Generated(answer) => Answer::Written(answer),
-            Response::Observed(_) => {
-                return Err("expected scores or words, found hidden states".to_owned());
-            }
-        };
-        Ok(Self {
-            options,
-            correct,
-            answer,
-        })
-    }
-}
 
 /// The most probable option, and which options share that place: ties share the point. `name` is what an
 /// option is read as.

@@ -68,13 +68,7 @@ impl Task for ChoiceTask {
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let Some((options, correct)) = item.target.choice() else {
-            return Judgement::fault("a PHYSICO item has a choice as its target");
-        };
-        match answers {
-            [reply] => judging::judged(options, correct, &reply.answer),
-            other => Judgement::fault(format!("expected one answer, found {}", other.len())),
-        }
+        Judgement::of_choice(item, answers, judging::by_scores, judging::by_words)
     }
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {

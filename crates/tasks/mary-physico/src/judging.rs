@@ -80,7 +80,7 @@ pub fn judged(options: &[String], correct: usize, answer: &Response) -> Judgemen
     }
 }
 
-fn by_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {
+pub fn by_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {
     let judgement = Judgement::most_probable(options, correct, scored);
     let Outcome::Scored(score) = judgement.outcome else {
         return judgement;
@@ -96,7 +96,7 @@ fn by_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {
     }
 }
 
-fn by_words(options: &[String], correct: usize, answer: &Generated) -> Judgement {
+pub fn by_words(options: &[String], correct: usize, answer: &Generated) -> Judgement {
     let truth = |said: usize| f64::from(said == correct);
     let read = parse::choice(&answer.text, options);
     let strict = parse::strictly(&answer.text, options);

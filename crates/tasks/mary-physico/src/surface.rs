@@ -8,6 +8,7 @@
 //! on all counts at once, shows how much that is.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{DataSource, SurfaceFinding, TaskError, TaskSettings};
 use mary_stats::{distributions, intervals};
@@ -44,68 +45,27 @@ impl Tie {
 
 type Of = fn(&[Pair]) -> Vec<usize>;
 
-/// A surface feature: name, words, tie to the concept, values (coarse numbers).
-type Feature = (&'static str, &'static str, Tie, Of);
+/// A surface feature: name, tie to the concept, values (coarse numbers).
+type Feature = (&'static str, Tie, Of);
+
+/// What each feature sees, in words.
+static SEES: LazyLock<BTreeMap<&str, &str>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("surface.json")).unwrap_or_default());
 
 const FEATURES: [Feature; 8] = [
-    (
-        "grid_size",
-        "rows and columns of the inputs",
-        Tie::Free,
-        size,
-    ),
-    (
-        "main_colour",
-        "which colour is the most frequent in the inputs",
-        Tie::Free,
-        main_colour,
-    ),
-    (
-        "colours_used",
-        "how many colours there are",
-        Tie::Matched,
-        colours,
-    ),
-    (
-        "cells_filled",
-        "how much of the inputs is not background",
-        Tie::Kept,
-        filled,
-    ),
-    (
-        "cells_changed",
-        "how many cells change from input to output",
-        Tie::Matched,
-        changed,
-    ),
-    (
-        "size_changed",
-        "whether the output has another size than the input",
-        Tie::Matched,
-        size_changed,
-    ),
-    (
-        "colours_changed",
-        "whether colours come or go",
-        Tie::Matched,
-        colours_changed,
-    ),
-    (
-        "cells_vary",
-        "how much changed and filled cells differ from pair to pair",
-        // How much a world's scenes vary is the world's doing, not the concept's.
-        Tie::Matched,
-        varying,
-    ),
+    ("grid_size", Tie::Free, size),
+    ("main_colour", Tie::Free, main_colour),
+    ("colours_used", Tie::Matched, colours),
+    ("cells_filled", Tie::Kept, filled),
+    ("cells_changed", Tie::Matched, changed),
+    ("size_changed", Tie::Matched, size_changed),
+    ("colours_changed", Tie::Matched, colours_changed),
+    // How much a world's scenes vary is the world's doing, not the concept's.
+    ("cells_vary", Tie::Matched, varying),
 ];
 
 /// What is not on the surface of a grid but in what became of it: for comparison.
-const GAINED: Feature = (
-    "cells_gained",
-    "how many more cells are filled after than before",
-    Tie::Kept,
-    gained,
-);
+const GAINED: Feature = ("cells_gained", Tie::Kept, gained);
 
 fn mean(pairs: &[Pair], of: impl Fn(&Pair) -> usize) -> f64 {
     pairs.iter().map(|p| of(p) as f64).sum::<f64>() / pairs.len().max(1) as f64
@@ -231,13 +191,11 @@ pub fn surface(
     for feature in FEATURES {
         found.push(reached(feature, setup.source, lessons, &asked)?);
     }
-    let all = |i: &Instance| FEATURES.iter().flat_map(|f| f.3(&i.pairs)).collect();
-    let named = ("all_surface", "all of the above together", true);
+    let all = |i: &Instance| FEATURES.iter().flat_map(|f| f.2(&i.pairs)).collect();
+    let named = ("all_surface", true);
     found.push(summary(named, &scores(&all, lessons, &asked), &asked)?);
-    let scores = forest(lessons, &asked);
-    let sees = "18 counts of each pair at once (a forest)";
-    let named = ("forest_counts", sees, true);
-    found.push(summary(named, &scores, &asked)?);
+    let named = ("forest_counts", true);
+    found.push(summary(named, &forest(lessons, &asked), &asked)?);
     found.push(reached(GAINED, setup.source, lessons, &asked)?);
     Ok(found)
 }
@@ -248,13 +206,13 @@ fn lessons(level: Level, setup: &PhysicoSettings) -> Result<Vec<Instance>, TaskE
 }
 
 fn reached(
-    (feature, sees, tie, of): Feature,
+    (feature, tie, of): Feature,
     source: InstanceSource,
     lessons: &[Instance],
     asked: &[Instance],
 ) -> Result<SurfaceFinding, TaskError> {
     let scores = scores(&|i| of(&i.pairs), lessons, asked);
-    summary((feature, sees, tie.implied(source)), &scores, asked)
+    summary((feature, tie.implied(source)), &scores, asked)
 }
 
 /// What the learner scores on each instance; ties are shared.
@@ -311,7 +269,7 @@ fn clusters(asked: &[Instance]) -> Vec<String> {
 }
 
 fn summary(
-    (feature, sees, implied): (&'static str, &'static str, bool),
+    (feature, implied): (&'static str, bool),
     scores: &[f64],
     asked: &[Instance],
 ) -> Result<SurfaceFinding, TaskError> {
@@ -322,7 +280,7 @@ fn summary(
     let spread = (chance * (1.0 - chance) / scores.len().max(1) as f64).sqrt();
     Ok(SurfaceFinding {
         feature,
-        sees,
+        sees: SEES.get(feature).copied().unwrap_or_default(),
         accuracy: accuracy.value,
         low: accuracy.low,
         high: accuracy.high,

@@ -97,7 +97,7 @@ fn a_learner_that_counts_finds_no_concept() {
         ("cells_changed", 0.36),
         ("cells_filled", 0.40),
     ] {
-        let of = FEATURES.iter().find(|f| f.0 == feature).unwrap().3;
+        let of = FEATURES.iter().find(|f| f.0 == feature).unwrap().2;
         let scores = scores(&|i| of(&i.pairs), &lessons, &asked);
         let right = scores.iter().sum::<f64>() / scores.len() as f64;
         eprintln!("{feature}: {right:.3}");
@@ -112,7 +112,7 @@ fn which_concepts_are_found() {
     for level in [Level::Core, Level::Associative] {
         let lessons = drawn(level, TRAIN, LESSONS);
         let asked: Vec<Instance> = (0..8).flat_map(|seed| drawn(level, seed, 4)).collect();
-        for (feature, _, _, of) in FEATURES.into_iter().chain([GAINED]) {
+        for (feature, _, of) in FEATURES.into_iter().chain([GAINED]) {
             let scores = scores(&|i| of(&i.pairs), &lessons, &asked);
             let mut found: BTreeMap<String, (f64, f64)> = BTreeMap::new();
             for (i, score) in asked.iter().zip(&scores) {

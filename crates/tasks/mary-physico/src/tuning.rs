@@ -179,57 +179,37 @@ fn corners((row, col): (usize, usize), (height, width): (usize, usize)) -> Strin
     format!("({top}, {left}), ({top}, {right}), ({bottom}, {left}), ({bottom}, {right})")
 }
 
-const CORNERS: &str = "upper left, upper right, lower left and lower right corner as (row, column), counted \
-     from 1 at the top left";
-
 fn matrix(seed: u64, n: usize, largest: usize) -> Vec<Example> {
     let mut rng = stream(seed, "physico/tuning/matrix");
-    let ask = |user: String, assistant: String| Example {
+    let ask = |question: &str, grids: &[(&str, &str)], assistant: String| Example {
         system: None,
-        user,
+        user: prompt::TEXTS.say(question, grids),
         assistant,
     };
     let mut examples = Vec::with_capacity(5 * n);
     for _ in 0..n {
         let made = moved(&mut rng, largest);
-        let input = grid_text(&made.input, GridText::Rows);
-        let output = grid_text(&made.output, GridText::Rows);
-        let transpose = made.input.turned().mirrored();
-        let copied = grid_text(&made.copied(), GridText::Rows);
-        examples.push(ask(
-            format!("How large is this grid? Answer as rows x columns.\n\n{input}"),
-            format!("{} x {}", made.input.rows(), made.input.cols()),
-        ));
-        examples.push(ask(
-            format!("Write the transpose of this grid: its rows become columns.\n\n{input}"),
-            grid_text(&transpose, GridText::Rows),
-        ));
-        examples.push(ask(
-            format!(
-                "All cells of this grid are 0 except for one rectangular subgrid. Give its \
-                 {CORNERS}.\n\n{input}"
+        let written = |grid: &Grid| grid_text(grid, GridText::Rows);
+        let (input, output) = (written(&made.input), written(&made.output));
+        let (copied, size) = (
+            written(&made.copied()),
+            (made.input.rows(), made.input.cols()),
+        );
+        let (from, to) = (corners(made.from, made.size), corners(made.to, made.size));
+        let grids = [("input", &*input), ("output", &*output)];
+        let copy = [("input", &*input), ("output", &*copied)];
+        let transpose = written(&made.input.turned().mirrored());
+        examples.extend([
+            ask("matrix_size", &grids, format!("{} x {}", size.0, size.1)),
+            ask("matrix_transpose", &grids, transpose),
+            ask("matrix_corners", &grids, from.clone()),
+            ask(
+                "matrix_moved",
+                &grids,
+                format!("input: {from}\noutput: {to}"),
             ),
-            corners(made.from, made.size),
-        ));
-        examples.push(ask(
-            format!(
-                "A rectangular subgrid was moved from the input grid to the output grid. Give its \
-                 {CORNERS}, first in the input grid, then in the output grid.\n\nInput \
-                 grid:\n{input}\n\nOutput grid:\n{output}"
-            ),
-            format!(
-                "input: {}\noutput: {}",
-                corners(made.from, made.size),
-                corners(made.to, made.size)
-            ),
-        ));
-        examples.push(ask(
-            format!(
-                "A rectangular subgrid of the input grid was copied to another place of the output grid. \
-                 Give the {CORNERS} of the copy.\n\nInput grid:\n{input}\n\nOutput grid:\n{copied}"
-            ),
-            corners(made.to, made.size),
-        ));
+            ask("matrix_copied", &copy, to),
+        ]);
     }
     shuffle(&mut rng, &mut examples);
     examples

@@ -35,12 +35,11 @@ impl Scripted {
         let capabilities = Capabilities {
             generate: true,
             score: true,
-            score_single_token_only: false,
             observe: true,
-            intervene: false,
             images: true,
             chat: true,
             plain: true,
+            ..Capabilities::default()
         };
         let mut card = ModelCard::new(model, capabilities);
         card.fingerprint = format!("scripted:{name}");

@@ -68,11 +68,10 @@ impl Atlas<'_> {
             let id = slug(title);
             body += &format!("<section id=\"{id}\"><h2>{title}</h2>{words}</section>");
         }
-        let (models, tasks) = (self.models.len(), self.questions.len());
         let title = format!(
             "Atlas: {} on {}",
-            counted(models, "model"),
-            counted(tasks, "task")
+            subject::counted_models(self.models.iter()),
+            counted(self.questions.len(), "task")
         );
         let (runs, samples) = (counted(self.runs.len(), "run"), count(self.samples));
         page("", &title, &format!("{runs}, {samples} samples."), &body)

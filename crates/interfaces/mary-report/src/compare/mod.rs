@@ -28,7 +28,7 @@ pub struct Side {
 }
 
 /// How the names of studies with people begin; every person is a trial of the item.
-const PEOPLE: &str = "people/";
+pub(crate) const PEOPLE: &str = "people/";
 
 impl Side {
     pub fn new(label: impl Into<String>) -> Self {

@@ -44,22 +44,17 @@ fn rows_block(table: &Table, rest: &[usize], folds: bool, links: &[String]) -> S
         html(&table.id),
         html(&table.title)
     );
-    let numeric: Vec<bool> = (0..table.head.len())
-        .map(|c| text::numeric_column(table, c))
-        .collect();
-    let class = |c: usize| {
-        if numeric.get(c).copied().unwrap_or(false) {
+    let class = |c| {
+        if text::numeric_column(table, c) {
             " class=\"num\""
         } else {
             ""
         }
     };
-    for (c, head) in table.head.iter().enumerate() {
-        out += &format!(
-            "<th scope=\"col\"{}>{}</th>",
-            class(c),
-            escape::foreign(head)
-        );
+    let classes: Vec<&str> = (0..table.head.len()).map(class).collect();
+    for (class, head) in classes.iter().zip(&table.head) {
+        let head = escape::foreign(head);
+        out += &format!("<th scope=\"col\"{class}>{head}</th>");
     }
     out += "</tr></thead><tbody>";
     for (r, row) in table.rows.iter().enumerate() {
@@ -78,15 +73,15 @@ fn rows_block(table: &Table, rest: &[usize], folds: bool, links: &[String]) -> S
                 text += &format!("<span class=\"ci\"><span>{words}</span></span>");
             }
             if c == 0 {
-                let tag = if published {
-                    " <span class=\"badge published\">published</span>"
-                } else {
-                    ""
-                };
                 let text = links.get(r).unwrap_or(&text);
-                out += &format!("<th scope=\"row\">{text}{tag}</th>");
+                out += &format!("<th scope=\"row\">{text}");
+                if published {
+                    out += " <span class=\"badge published\">published</span>";
+                }
+                out += "</th>";
             } else {
-                out += &format!("<td{}>{text}</td>", class(c));
+                let class = classes.get(c).copied().unwrap_or_default();
+                out += &format!("<td{class}>{text}</td>");
             }
         }
         out += "</tr>";
@@ -98,18 +93,13 @@ fn rows_block(table: &Table, rest: &[usize], folds: bool, links: &[String]) -> S
 pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
     // Published rows step back behind our own: a switch at the top of the page shows them. Where there
     // are no others, they are what the table is for.
-    let folds = folded_rows(table) > 0;
-    let mut out = rows_block(table, rest, folds, &[]);
+    let folded = folded_rows(table);
+    let mut out = rows_block(table, rest, folded > 0, &[]);
     out += GOES_ON;
-    if folds {
+    if folded > 0 {
+        let rows = if folded == 1 { "row is" } else { "rows are" };
         out += &format!(
-            "<p class=\"folded-note\"><label for=\"show-published\">{} published {} not shown: show them</label></p>",
-            folded_rows(table),
-            if folded_rows(table) == 1 {
-                "row is"
-            } else {
-                "rows are"
-            }
+            "<p class=\"folded-note\"><label for=\"show-published\">{folded} published {rows} not shown: show them</label></p>"
         );
     }
     if !rest.is_empty() {

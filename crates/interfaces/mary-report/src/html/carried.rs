@@ -76,27 +76,26 @@ impl Shelf {
     fn question(&mut self, sample: &Sample, story: Story) -> usize {
         let mut text = String::new();
         let _ = sample::question(&mut text, sample, story, &mut |image| self.picture(image));
-        if let Some(&place) = self.question_places.get(&text) {
-            return place;
+        let next = self.questions.len();
+        let place = *self.question_places.entry(text.clone()).or_insert(next);
+        if place == next {
+            self.bytes += text.len();
+            self.questions.push(text);
         }
-        self.bytes += text.len();
-        self.questions.push(text.clone());
-        self.question_places.insert(text, self.questions.len() - 1);
-        self.questions.len() - 1
+        place
     }
 
     fn picture(&mut self, image: &Image) -> String {
-        let place = match self.picture_places.get(&image.data) {
-            Some(&place) => place,
-            None => {
-                let url = data_url(image);
-                self.bytes += url.len();
-                self.pictures.push(url);
-                self.picture_places
-                    .insert(image.data.clone(), self.pictures.len() - 1);
-                self.pictures.len() - 1
-            }
-        };
+        let next = self.pictures.len();
+        let place = *self
+            .picture_places
+            .entry(image.data.clone())
+            .or_insert(next);
+        if place == next {
+            let url = data_url(image);
+            self.bytes += url.len();
+            self.pictures.push(url);
+        }
         format!("data-picture=\"{place}\"")
     }
 }

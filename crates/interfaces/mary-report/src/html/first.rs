@@ -88,7 +88,10 @@ impl First {
         }
         let model = |n: &usize| {
             let begins = table.rows.get(*n).and_then(|row| row.first());
-            begins.is_some_and(|cell| self.labels.iter().any(|label| is_of(cell, label)))
+            // Alone or with what tells its rows apart: `small (k = 4)`.
+            let is = |rest: &str| rest.is_empty() || rest.starts_with(" (");
+            let of = |cell: &str, label: &String| cell.strip_prefix(label.as_str()).is_some_and(is);
+            begins.is_some_and(|cell| self.labels.iter().any(|label| of(cell, label)))
         };
         match own.iter().filter(|n| model(n)).count() {
             1..=ROWS_UNFOLDED => own.into_iter().filter(|n| !model(n)).collect(),
@@ -120,12 +123,6 @@ fn has_number(table: &Table, row: usize) -> bool {
                 && text.contains(|c: char| c.is_ascii_digit())
         }),
     }
-}
-
-/// Whether a cell names this model, alone or with what tells its rows apart: `small (k = 4)`.
-fn is_of(cell: &str, label: &str) -> bool {
-    let rest = cell.strip_prefix(label);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
 }
 
 /// Scores above chance, and the mean of what is above it.

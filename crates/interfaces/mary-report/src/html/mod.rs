@@ -145,7 +145,10 @@ impl Page<'_> {
             [] => what,
             [one] => format!("{what} on {}", one.label),
             [one, other] => format!("{what} on {} and {}", one.label, other.label),
-            many => format!("{what} on {} models", many.len()),
+            many => format!(
+                "{what} on {}",
+                subject::counted_models(many.iter().map(|s| &s.model))
+            ),
         }
     }
 
@@ -225,8 +228,8 @@ impl Page<'_> {
             [] => String::new(),
             _ => format!(
                 "<p class=\"lead\">{} on {}, {} samples.</p>",
-                plural(self.subjects.len(), "model"),
-                plural(tasks, "task"),
+                subject::counted_models(self.subjects.iter().map(|s| &s.model)),
+                mary_platform::counted(tasks, "task"),
                 count(planned.max(selected.seen)),
             ),
         };
@@ -513,14 +516,6 @@ fn with_table(mut spec: Value, table: &Table) -> Value {
 
 fn texts(table: &Table) -> Value {
     json!({"latex": text::latex(table), "markdown": text::markdown(table), "csv": text::csv(table)})
-}
-
-fn plural(n: usize, noun: &str) -> String {
-    if n == 1 {
-        format!("one {noun}")
-    } else {
-        format!("{} {noun}s", count(n))
-    }
 }
 
 fn pictures(all: &[Picture], class: &str) -> String {

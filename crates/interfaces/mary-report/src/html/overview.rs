@@ -1,6 +1,6 @@
 //! The overview across families: a profile of every model, and the same numbers as a table.
 
-use mary_contract::RunSummary;
+use mary_contract::{RunSummary, SummaryRow};
 use serde_json::{Value, json};
 
 use super::first::First;
@@ -103,18 +103,18 @@ fn levels(
     scale: ScoreScale,
 ) -> Vec<Value> {
     let mut out = Vec::new();
-    for (name, kind) in [("chance", "chance"), ("people", "human")] {
+    let kinds: [(&str, &str, fn(&SummaryRow) -> Option<f64>); 2] = [
+        ("chance", "chance", |row| row.chance),
+        ("people", "human", |row| row.human),
+    ];
+    for (name, kind, of) in kinds {
         let (mut xs, mut ys): (Vec<Option<f64>>, Vec<Option<f64>>) = (vec![], vec![]);
         for place in places {
             let level = place.task.and_then(|task| {
-                subjects.iter().find_map(|who| {
-                    let row = subject::row(runs, who, task)?;
-                    if kind == "chance" {
-                        row.chance
-                    } else {
-                        row.human
-                    }
-                })
+                let mut rows = subjects
+                    .iter()
+                    .filter_map(|who| subject::row(runs, who, task));
+                rows.find_map(of)
             });
             if let Some(level) = level {
                 let x = level * scale.factor();
@@ -147,14 +147,14 @@ fn dots(
     let (mut xs, mut ys, mut up, mut down) = (vec![], vec![], vec![], vec![]);
     let (mut hover, mut addresses, mut middles) = (vec![], vec![], vec![]);
     for place in places {
-        let Some(task) = place.task else { continue };
-        let Some(row) = subject::row(runs, who, task) else {
+        let found = place.task.and_then(|task| {
+            let row = subject::row(runs, who, task)?;
+            let score = row.score.as_ref().filter(|s| s.value.is_finite())?;
+            Some((task, row, score))
+        });
+        let Some((task, row, score)) = found else {
             continue;
         };
-        let Some(score) = &row.score else { continue };
-        if !score.value.is_finite() {
-            continue;
-        }
         xs.push(score.value * factor);
         ys.push(place.y + shift);
         middles.push(place.y);
@@ -258,15 +258,14 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
                     scale.value(score.value)
                 );
                 if verdict != VersusChance::Unknown {
-                    let said = html(&VersusChance::said(row));
+                    let (said, mark) = (html(&VersusChance::said(row)), verdict.mark());
+                    let class = match verdict {
+                        VersusChance::Above | VersusChance::AboveUncorrected => "above",
+                        VersusChance::Below | VersusChance::BelowUncorrected => "below",
+                        _ => "same",
+                    };
                     out += &format!(
-                        "<span class=\"mark {}\" role=\"img\" aria-label=\"{said}\" title=\"{said}\">{}</span>",
-                        match verdict {
-                            VersusChance::Above | VersusChance::AboveUncorrected => "above",
-                            VersusChance::Below | VersusChance::BelowUncorrected => "below",
-                            _ => "same",
-                        },
-                        verdict.mark()
+                        "<span class=\"mark {class}\" role=\"img\" aria-label=\"{said}\" title=\"{said}\">{mark}</span>"
                     );
                 }
                 out += &format!(

@@ -20,13 +20,8 @@ const SCRIPT: &str = include_str!("report.js");
 /// Style, plotting script and the script of reports, for pages that lie together and share them.
 pub fn shared_files() -> io::Result<[(&'static str, String); 3]> {
     let style = format!("{CSS}{}", include_str!("../atlas/atlas.css"));
-    let plotly = plotly()?;
-    let script = SCRIPT.to_owned();
-    Ok([
-        ("style.css", style),
-        ("plotly.js", plotly),
-        ("report.js", script),
-    ])
+    let (plotly, script) = (("plotly.js", plotly()?), ("report.js", SCRIPT.to_owned()));
+    Ok([("style.css", style), plotly, script])
 }
 
 fn plotly() -> io::Result<String> {
@@ -44,8 +39,9 @@ pub(super) fn write_page(
 ) -> io::Result<usize> {
     let hash = |script: &str| STANDARD.encode(Sha256::digest(script.as_bytes()));
     // Pages that share files may lie on a disk, which is no origin of its own.
-    let (scripts, style, plotly, script) = match shared {
+    let (styles, scripts, style, plotly, script) = match shared {
         Some(up) => (
+            "'self' file: ",
             "'self' file:".to_owned(),
             format!("<link rel=\"stylesheet\" href=\"{up}style.css\">"),
             format!("<script src=\"{up}plotly.js\"></script>"),
@@ -54,17 +50,13 @@ pub(super) fn write_page(
         None => {
             let plotly = plotly()?;
             (
+                "",
                 format!("'sha256-{}' 'sha256-{}'", hash(&plotly), hash(SCRIPT)),
                 format!("<style>{CSS}</style>"),
                 format!("<script>{plotly}</script>"),
                 format!("<script>{SCRIPT}</script>"),
             )
         }
-    };
-    let styles = if shared.is_some() {
-        "'self' file: "
-    } else {
-        ""
     };
     let policy = format!(
         "default-src 'none'; img-src data: blob:; style-src {styles}'unsafe-inline'; script-src {scripts}; base-uri 'none'; form-action 'none'"

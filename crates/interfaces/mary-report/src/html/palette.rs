@@ -43,9 +43,14 @@ impl Palette {
                 if palette.hue(name).is_none() {
                     let beside = figures.iter().filter(|names| names.contains(name));
                     let taken: Vec<Hue> = beside.flatten().filter_map(|n| palette.hue(n)).collect();
-                    let own = palette.model_in(name).filter(|_| models);
-                    let found = own.or_else(|| (!models).then(|| first_free(&taken)));
-                    if let Some(color) = found.filter(|c| taken.iter().all(|hue| hue.color != *c)) {
+                    // Counted together: number 2 of the models and number 2 of the others may look alike.
+                    let free = |color: &usize| taken.iter().all(|hue| hue.color != *color);
+                    let found = if models {
+                        palette.model_in(name).filter(free)
+                    } else {
+                        (0..).find(free)
+                    };
+                    if let Some(color) = found {
                         let hue = Hue {
                             color,
                             model: models,
@@ -119,12 +124,6 @@ impl Palette {
     pub fn label(&self, model: usize) -> &str {
         self.labels.get(model).map_or("", String::as_str)
     }
-}
-
-/// Counted together: number 2 of the models and number 2 of the others may look alike.
-fn first_free(taken: &[Hue]) -> usize {
-    let mut colors = (0..).filter(|color| taken.iter().all(|hue| hue.color != *color));
-    colors.next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A figure as a drawing for plotly.js. Colours are only numbered here ([`super::palette`]).
 
 use mary_contract::{Axis, Figure, FigureKind, Point, Scale, Series};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::palette::{Hue, Palette};
 
@@ -43,14 +43,14 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    fn base(&self, place: usize, series: &Series) -> Map<String, Value> {
+    fn base(&self, place: usize, series: &Series) -> Value {
         let mut name = label(&series.name);
         if series.published && !name.contains("published") {
             name += " (published)";
         }
         let hue = self.palette.color(&series.name, place);
         let mut trace = dressed(&name, hue, series.published);
-        trace.insert("legendgroup".into(), json!(format!("{place}")));
+        trace["legendgroup"] = json!(format!("{place}"));
         trace
     }
 
@@ -61,7 +61,7 @@ impl Drawing<'_> {
         place: usize,
         series: &Series,
         points: Vec<&'p Point>,
-    ) -> Vec<(Map<String, Value>, Vec<&'p Point>)> {
+    ) -> Vec<(Value, Vec<&'p Point>)> {
         let mut groups: Vec<(Option<usize>, Vec<&Point>)> = Vec::new();
         for point in points {
             let model = self.palette.model_of(point);
@@ -76,7 +76,7 @@ impl Drawing<'_> {
                 let hue = Hue { color, model: true };
                 let name = label(self.palette.label(color));
                 let mut trace = dressed(&name, hue, false);
-                trace.insert("legendgroup".into(), json!(format!("{place} {color}")));
+                trace["legendgroup"] = json!(format!("{place} {color}"));
                 (trace, points)
             }
             _ => (self.base(place, series), points),
@@ -92,11 +92,9 @@ impl Drawing<'_> {
         }
     }
 
-    fn push(&mut self, kind: &str, mut trace: Map<String, Value>) {
-        if let Some(meta) = trace.get_mut("meta").and_then(Value::as_object_mut) {
-            meta.insert("kind".into(), json!(kind));
-        }
-        self.traces.push(Value::Object(trace));
+    fn push(&mut self, kind: &str, mut trace: Value) {
+        trace["meta"]["kind"] = json!(kind);
+        self.traces.push(trace);
     }
 
     fn lines(&mut self) {
@@ -219,7 +217,7 @@ impl Drawing<'_> {
             }
             let mut told: Vec<Value> = Vec::new();
             for (trace, points, kind) in all {
-                let name = trace.get("legendgroup").cloned().unwrap_or_default();
+                let name = trace["legendgroup"].clone();
                 let first = !told.contains(&name);
                 told.push(name);
                 let xs: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
@@ -238,16 +236,16 @@ impl Drawing<'_> {
     }
 }
 
-fn with(mut trace: Map<String, Value>, more: Value) -> Map<String, Value> {
-    if let Value::Object(more) = more {
+fn with(mut trace: Value, more: Value) -> Value {
+    if let (Value::Object(trace), Value::Object(more)) = (&mut trace, more) {
         trace.extend(more);
     }
     trace
 }
 
-fn dressed(name: &str, hue: Hue, published: bool) -> Map<String, Value> {
+fn dressed(name: &str, hue: Hue, published: bool) -> Value {
     let meta = json!({"color": hue.color, "model": hue.model, "published": published});
-    Map::from_iter([("name".into(), json!(name)), ("meta".into(), meta)])
+    json!({"name": name, "meta": meta})
 }
 
 /// Values that make a box; of fewer, quartiles say nothing.
@@ -273,7 +271,7 @@ pub(crate) fn caption(figure: &Figure) -> String {
     }
 }
 
-fn values(trace: &mut Map<String, Value>, points: &[&Point]) {
+fn values(trace: &mut Value, points: &[&Point]) {
     let ys: Vec<_> = points.iter().map(|p| finite(p.y)).collect();
     let hover: Vec<String> = points
         .iter()
@@ -291,32 +289,27 @@ fn values(trace: &mut Map<String, Value>, points: &[&Point]) {
             text
         })
         .collect();
-    trace.insert("y".into(), json!(ys));
-    trace.insert("hovertext".into(), json!(hover));
-    trace.insert(
-        "hovertemplate".into(),
-        json!("%{hovertext}<extra>%{fullData.name}</extra>"),
-    );
+    trace["y"] = json!(ys);
+    trace["hovertext"] = json!(hover);
+    trace["hovertemplate"] = json!("%{hovertext}<extra>%{fullData.name}</extra>");
     addresses(trace, points);
 }
 
-fn addresses(trace: &mut Map<String, Value>, points: &[&Point]) {
+fn addresses(trace: &mut Value, points: &[&Point]) {
     if points.iter().any(|p| p.samples.is_some()) {
         let all: Vec<_> = points.iter().map(|p| p.samples.clone()).collect();
-        trace.insert("customdata".into(), json!(all));
+        trace["customdata"] = json!(all);
     }
 }
 
-fn whiskers(trace: &mut Map<String, Value>, points: &[&Point]) {
+fn whiskers(trace: &mut Value, points: &[&Point]) {
     if points.iter().any(|p| p.low.is_some() || p.high.is_some()) {
         let up = points.iter().map(|p| p.high.map_or(0.0, |h| h - p.y));
         let up: Vec<f64> = up.map(|v| v.max(0.0)).collect();
         let down = points.iter().map(|p| p.low.map_or(0.0, |l| p.y - l));
         let down: Vec<f64> = down.map(|v| v.max(0.0)).collect();
-        trace.insert(
-            "error_y".into(),
-            json!({"type": "data", "symmetric": false, "array": up, "arrayminus": down, "thickness": 1.2, "width": 3}),
-        );
+        trace["error_y"] = json!({"type": "data", "symmetric": false, "array": up, "arrayminus": down,
+                                  "thickness": 1.2, "width": 3});
     }
 }
 
@@ -361,10 +354,9 @@ fn layout(figure: &Figure, height: usize) -> Value {
                           "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}}),
         );
         // Plotly places annotations of a logarithmic axis by the logarithm, shapes by the value.
-        let middle = if figure.x.scale == Scale::Log {
-            (from * to).sqrt().log10()
-        } else {
-            f64::midpoint(from, to)
+        let middle = match figure.x.scale {
+            Scale::Log => (from * to).sqrt().log10(),
+            _ => f64::midpoint(from, to),
         };
         names.push(
             json!({"xref": "x", "x": middle, "yref": "paper", "y": 1, "yanchor": "top",
@@ -401,12 +393,9 @@ fn axis(axis: &Axis) -> Value {
     if let Some((low, high)) = axis.range
         && axis.scale != Scale::Category
     {
-        let place = |v: f64| {
-            if axis.scale == Scale::Log {
-                v.max(1e-12).log10()
-            } else {
-                v
-            }
+        let place = |v: f64| match axis.scale {
+            Scale::Log => v.max(1e-12).log10(),
+            _ => v,
         };
         out["range"] = json!([place(low), place(high)]);
     }
@@ -439,15 +428,11 @@ fn short_number(value: f64) -> String {
         return "–".into();
     }
     let text = match value.abs() {
-        v if v >= 1000.0 => format!("{value:.0}"),
+        v if v >= 1000.0 => return format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.3}"),
     };
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn least_squares(points: &[&Point]) -> Option<((f64, f64), (f64, f64))> {

@@ -43,19 +43,14 @@ pub(crate) struct Selected {
 impl<'a> Selection<'a> {
     /// Room for about `most` samples over all models and tasks.
     pub fn new(runs: &[RunSummary], subjects: &'a [Subject], most: usize) -> Self {
-        let mut tasks: Vec<String> = Vec::new();
-        for (_, of_family) in crate::subject::families(runs) {
-            tasks.extend(of_family);
-        }
+        let families = crate::subject::families(runs).into_iter();
+        let tasks = families.flat_map(|(_, tasks)| tasks).collect();
         let cells: usize = runs.iter().map(|r| r.rows.len()).sum::<usize>().max(1);
         let per_cell = (most / cells).clamp(3, 60);
+        let ids = runs.iter().map(|run| run.manifest.id.clone());
         let mut selection = Self {
             subjects,
-            runs: runs
-                .iter()
-                .enumerate()
-                .map(|(i, r)| (r.manifest.id.clone(), i))
-                .collect(),
+            runs: ids.zip(0..).collect(),
             tasks,
             per_cell,
             by_class: BTreeMap::new(),
@@ -120,10 +115,9 @@ impl<'a> Selection<'a> {
         let sample = Rc::new(sample);
         for (tag, value) in &sample.item.tags {
             if let Some(place) = self.by_value.get_mut(&(cell, format!("{tag}={value}"))) {
-                let rank = if class == OutcomeClass::Right {
-                    lot / 2 + u64::MAX / 2
-                } else {
-                    lot / 2
+                let rank = match class {
+                    OutcomeClass::Right => lot / 2 + u64::MAX / 2,
+                    _ => lot / 2,
                 };
                 if place.as_ref().is_none_or(|(first, _)| rank < *first) {
                     *place = Some((rank, Rc::clone(&sample)));

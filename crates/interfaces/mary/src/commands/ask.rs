@@ -19,9 +19,9 @@ use crate::cli::ModelArgs;
 use crate::command::Command;
 use crate::commands::{carry_out, summary, tell};
 use crate::exit::{MissingError, Status, UsageError, usage_error};
-use crate::laboratory::{laboratory, laboratory_watched};
+use crate::interrupt;
 use crate::settings::Place;
-use crate::{interrupt, specification};
+use crate::specification::{self, laboratory, laboratory_watched};
 
 #[derive(Debug, Args)]
 pub struct AskArgs {

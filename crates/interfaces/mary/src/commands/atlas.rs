@@ -13,7 +13,7 @@ use mary_store::{RunFolder, every_eval_records};
 
 use super::chapters;
 use crate::command::Command;
-use crate::commands::{print, tell};
+use crate::commands::{print, tell, write_file as write};
 use crate::exit::{Status, usage_error};
 use crate::settings::Place;
 use crate::{own, rundir};
@@ -149,11 +149,4 @@ fn correct_over_all(runs: &mut [RunSummary]) {
     for (run, count) in runs.iter_mut().zip(counts) {
         run.rows = corrected.by_ref().take(count).collect();
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    }
-    mary_platform::replace_file(path, bytes).with_context(|| path.display().to_string())
 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::Args;
 use mary_contract::{Cell, Table};
 use mary_lab::checkpoints::State;
@@ -66,8 +65,7 @@ impl Command for ExportArgs {
         if let Some(sweep) = found.sweep() {
             let file = out.join("checkpoints.csv");
             let rows = text::csv(&listed(sweep));
-            mary_platform::replace_file(&file, rows.as_bytes())
-                .with_context(|| file.display().to_string())?;
+            super::write_file(&file, rows.as_bytes())?;
             print(&format!("{}\n", file.display()))?;
         }
         Ok(Status::Done)
@@ -78,20 +76,10 @@ impl Command for ExportArgs {
 fn listed(sweep: &State) -> Table {
     let number = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
     let rows = sweep.sound().into_iter().map(|(record, run)| {
-        let run = run
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let size = record.size;
-        vec![
-            record.model,
-            size,
-            record.revision,
-            number(record.step),
-            number(record.tokens),
-            run,
-        ]
+        let run = run.file_name().unwrap_or_default().to_string_lossy();
+        let (step, tokens) = (number(record.step), number(record.tokens));
+        let (model, size, revision) = (record.model, record.size, record.revision);
+        vec![model, size, revision, step, tokens, run.into_owned()]
     });
     let table = DECLARED.table("checkpoints");
     table.with_rows(Cell::figures(rows.collect()))

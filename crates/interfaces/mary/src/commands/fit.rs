@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use mary_contract::{Cell, Table};
+use mary_contract::{Cell, Table, p_value};
 use mary_stats::mixed::{self, Criterion, Design, Formula, Mixed, Redrawn};
 use mary_stats::{LEVEL, StatsError};
 use serde_json::json;
@@ -132,9 +132,9 @@ impl FitArgs {
                 "against {}: chi-squared {statistic:.3}, {freedom} degree(s) of freedom, p {}",
                 self.against.as_deref().unwrap_or_default(),
                 if p < 0.001 {
-                    p_text(p)
+                    p_value(p)
                 } else {
-                    format!("= {}", p_text(p))
+                    format!("= {}", p_value(p))
                 }
             ));
         }
@@ -187,14 +187,6 @@ fn read(path: &Path) -> anyhow::Result<mixed::Table> {
     Ok(table)
 }
 
-pub(super) fn p_text(p: f64) -> String {
-    if p < 0.001 {
-        "< .001".into()
-    } else {
-        format!("{p:.3}").replacen("0.", ".", 1)
-    }
-}
-
 fn fixed(found: &Mixed, redrawn: Option<&Redrawn>) -> Table {
     let rows = found.names.iter().enumerate().map(|(at, name)| {
         let wald = || found.interval(at, LEVEL);
@@ -205,7 +197,7 @@ fn fixed(found: &Mixed, redrawn: Option<&Redrawn>) -> Table {
             format!("{:.4}", found.estimates[at]),
             format!("{:.4}", found.errors[at]),
             format!("[{low:.4}, {high:.4}]"),
-            found.p(at).map_or_else(String::new, p_text),
+            found.p(at).map_or_else(String::new, p_value),
         ]
     });
     let table = DECLARED.table("fit-fixed");

@@ -18,8 +18,8 @@ use super::{chapters, development};
 use crate::command::Command;
 use crate::commands::tell;
 use crate::exit::{Status, UsageError, usage_error};
-use crate::laboratory::laboratory;
 use crate::settings::Place;
+use crate::specification::laboratory;
 use crate::terminal::bar;
 
 /// Items kept back from the generated corpus, as `--probe` names them.

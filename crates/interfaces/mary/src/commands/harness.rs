@@ -66,6 +66,8 @@ struct Built {
 /// Has a task or a group built and written; leaves with 1 where something was refused.
 pub fn import(args: &ImportArgs, data: &dyn DataSource) -> anyhow::Result<Status> {
     let place = |path: &Path| path.display().to_string();
+    let folders = args.to.ancestors();
+    let made: Vec<&Path> = folders.take_while(|path| !path.exists()).collect();
     std::fs::create_dir_all(&args.to).with_context(|| place(&args.to))?;
     let staged = args.to.join(format!(".import-{}", std::process::id()));
     std::fs::create_dir(&staged).with_context(|| place(&staged))?;
@@ -80,6 +82,10 @@ pub fn import(args: &ImportArgs, data: &dyn DataSource) -> anyhow::Result<Status
         Ok(Status::done_if(complete))
     });
     std::fs::remove_dir_all(&staged).with_context(|| place(&staged))?;
+    // Folders made for nothing, and only those: one that holds something stays.
+    for folder in made {
+        std::fs::remove_dir(folder).ok();
+    }
     imported
 }
 

@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use mary_contract::{
+    Capabilities, DataSource as _, ModelCard, ModelRef, ReleasedRun, RunManifest, TaskRun,
+};
 use mary_platform::counted;
-use mary_store::{Foreign, ImportOptions, RunFolder, keep, read_foreign};
+use mary_store::{Foreign, ImportOptions, RunFolder, SCHEMA, keep, read_foreign};
 
 use super::recognise::{Benchmarks, recognise};
 use crate::command::Command;
@@ -44,15 +47,15 @@ impl Command for ImportArgs {
         let mut parts: Vec<(PathBuf, Foreign)> = Vec::new();
         let mut benchmarks = Benchmarks::new(place);
         for file in &self.files {
-            if let Some(runs) = super::released::import(place, file)? {
-                for (path, samples) in runs {
-                    add_up(place, &path, samples)?;
+            if let Some(runs) = released(place, file)? {
+                for path in runs {
+                    add_up(place, &path)?;
                     print(&format!("{}\n", path.display()))?;
                 }
                 continue;
             }
             let mut foreign = read_foreign(file, &options)?;
-            let theirs = foreign.task().to_owned();
+            let theirs = foreign.task.clone();
             let remark = recognise(&mut benchmarks, &mut foreign);
             tell!(
                 "{}: {}",
@@ -63,9 +66,9 @@ impl Command for ImportArgs {
                 tell!("{remark}");
             }
             let same = |part: &&mut (PathBuf, Foreign)| {
-                foreign.task() != theirs
-                    && part.1.task() == foreign.task()
-                    && part.1.model() == foreign.model()
+                foreign.task != theirs
+                    && part.1.task == foreign.task
+                    && part.1.model == foreign.model
             };
             match parts.iter_mut().find(same) {
                 Some((_, whole)) => whole.join(foreign),
@@ -74,7 +77,7 @@ impl Command for ImportArgs {
         }
         for (file, foreign) in parts {
             let imported = keep(&file, foreign, &place.runs)?;
-            add_up(place, &imported.path, imported.samples)?;
+            add_up(place, &imported.path)?;
             for remark in &imported.remarks {
                 tell!("{remark}");
             }
@@ -84,10 +87,75 @@ impl Command for ImportArgs {
     }
 }
 
-/// A folder that came from elsewhere gets a summary of its own.
-fn add_up(place: &Place, path: &Path, samples: usize) -> anyhow::Result<()> {
+/// A folder that came from elsewhere gets a summary of its own: complete, since nothing here could continue it.
+fn add_up(place: &Place, path: &Path) -> anyhow::Result<()> {
     let mut folder = RunFolder::resume(path)?;
-    let summary = mary_lab::summarise(&place.registry, &folder, samples)?;
+    let mut summary = mary_lab::summarise(&place.registry, &folder, 0)?;
+    summary.complete = true;
     folder.write_summary(&summary)?;
     Ok(())
+}
+
+/// The run folders made of what the authors of a paper released, where a family can read it: each model a run of its own, judged by the same judge as any other.
+fn released(place: &Place, file: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
+    let data = place.local_data();
+    let families = place.registry.families().iter();
+    let mut found = families.filter_map(|f| f.released_runs(file, &data).transpose());
+    let Some(runs) = found.next().transpose()? else {
+        return Ok(None);
+    };
+    let mut made = Vec::new();
+    for run in runs {
+        let dataset = run.task.card().dataset.clone();
+        let hash = dataset.and_then(|d| data.hash(&d).ok());
+        let manifest = manifest(file, &run, hash)?;
+        let mut folder = RunFolder::create_or_open(&place.runs, &manifest)?;
+        // The same file imported again finds everything there.
+        let there = folder.finished_ids()?;
+        for sample in &run.samples {
+            if there.state(&sample.id).is_none() {
+                folder.append(sample)?;
+            }
+        }
+        folder.flush()?;
+        made.push(folder.path().to_owned());
+    }
+    Ok(Some(made))
+}
+
+fn manifest(file: &Path, run: &ReleasedRun, hash: Option<String>) -> anyhow::Result<RunManifest> {
+    let model: ModelRef = run.model.parse()?;
+    let card = run.task.card();
+    let mut who = ModelCard::new(model.clone(), Capabilities::default());
+    who.remarks = vec![run.remark.to_string()];
+    let task = card.id.rsplit('/').next().unwrap_or(&card.id);
+    let language = run.settings.params.get("language");
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '.' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = model.name.chars().map(plain).collect();
+    let id = match language {
+        Some(language) => format!("{}-{task}-{language}-{name}", model.provider),
+        None => format!("{}-{task}-{name}", model.provider),
+    };
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Ok(RunManifest {
+        schema: SCHEMA,
+        id,
+        created: jiff::Timestamp::now().to_string(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        command: vec!["mary".into(), "import".into(), name.into_owned()],
+        models: vec![who],
+        tasks: vec![TaskRun {
+            conventions: run.conventions.clone(),
+            dataset_hash: hash,
+            ..TaskRun::of(&run.task, run.settings.clone())
+        }],
+        trials: run.trials,
+        ..RunManifest::default()
+    })
 }

@@ -16,9 +16,9 @@ use crate::cli::ModelArgs;
 use crate::commands::chapters::write_page;
 use crate::commands::{print_json, tell};
 use crate::exit::Status;
-use crate::laboratory::laboratory;
+use crate::rundir;
 use crate::settings::Place;
-use crate::{rundir, specification};
+use crate::specification::{self, laboratory};
 
 /// The seed of the untrained twin.
 const TWIN: &str = "1";

@@ -14,9 +14,8 @@ use mary_lab::{Laboratory, PreparedRun, RunSpec, TaskChoice};
 use crate::cli::ModelArgs;
 use crate::commands::{print, tell};
 use crate::exit::{Status, UsageError, missing_error, usage_error};
-use crate::laboratory::laboratory_with;
 use crate::settings::Place;
-use crate::specification;
+use crate::specification::{self, laboratory_with};
 
 /// A user's texts, and which models are asked about them.
 #[derive(Debug, Args)]
@@ -52,6 +51,19 @@ pub struct TextArgs {
     /// Estimate requests and cost; send nothing
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
+}
+
+impl TextArgs {
+    /// A laboratory that also has the task made of these texts, and what is asked of the models there; `file` is
+    /// where they lie.
+    pub fn specified(
+        &self,
+        place: &Place,
+        task: Arc<dyn Task>,
+        file: &Path,
+    ) -> anyhow::Result<(Laboratory, RunSpec)> {
+        specified(place, task, (&self.file, file), &self.models, self.limit)
+    }
 }
 
 /// The file of texts; what comes on standard input is kept in the cache folder, named by its content, so

@@ -26,7 +26,6 @@ mod inside;
 mod instruments;
 pub mod items;
 pub mod jobs;
-mod kept_report;
 pub mod lens;
 pub mod matrix;
 pub mod merge;
@@ -39,7 +38,6 @@ pub mod patch;
 pub mod probe;
 pub mod reading;
 pub mod recognise;
-pub mod released;
 pub mod report;
 pub mod rescore;
 pub mod resume;
@@ -61,8 +59,10 @@ pub mod tuning;
 pub mod twins;
 pub mod view;
 
+use std::path::Path;
 use std::sync::LazyLock;
 
+use anyhow::Context as _;
 use mary_contract::Declarations;
 
 use crate::command::Entry;
@@ -127,6 +127,14 @@ pub fn print_table(text: &str) -> anyhow::Result<()> {
 pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(value)? + "\n";
     print(&crate::terminal::json(&text))
+}
+
+/// Writes a file whole, in a folder that may not be there yet.
+fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    mary_platform::replace_file(path, bytes).with_context(|| path.display().to_string())
 }
 
 /// Says a line to whoever looks on, on standard error; made as `format!` makes it.

@@ -12,9 +12,9 @@ use super::papers;
 use crate::command::Command;
 use crate::commands::{print, print_json, summary, tell};
 use crate::exit::{Status, UsageError, usage_error};
-use crate::laboratory::laboratory;
 use crate::matching;
 use crate::settings::Place;
+use crate::specification::laboratory;
 
 #[derive(Debug, Args)]
 pub struct ModelsArgs {

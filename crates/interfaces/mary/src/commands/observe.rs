@@ -19,9 +19,8 @@ use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
 use crate::commands::tell;
 use crate::exit::{Status, UsageError, usage_error};
-use crate::laboratory::laboratory;
 use crate::settings::Place;
-use crate::specification;
+use crate::specification::{self, laboratory};
 
 enum ObserveOutput<'a> {
     Vectors(ArrayForm, &'a Path),
@@ -75,14 +74,7 @@ impl Command for ObserveArgs {
         if self.attention || self.pool.contains(&PoolOf::Every) {
             return self.every_token(place, &task);
         }
-        let files = (self.texts.file.as_path(), file.as_path());
-        let (lab, spec) = instruments::specified(
-            place,
-            task.clone(),
-            files,
-            &self.texts.models,
-            self.texts.limit,
-        )?;
+        let (lab, spec) = self.texts.specified(place, task.clone(), &file)?;
         let prepared = lab.prepare(&spec)?;
         has_layers(task.options(), prepared.cards())?;
         if self.texts.dry_run {
@@ -135,10 +127,8 @@ impl ObserveArgs {
         let lab = laboratory(place);
         let spec = specification::of_models(&lab, &self.texts.models, vec![])?;
         let settings = spec.model_settings();
-        let cards = spec
-            .subjects
-            .iter()
-            .map(|m| Ok(lab.provider(m)?.card(m, &settings)?));
+        let card = |m| Ok(lab.provider(m)?.card(m, &settings)?);
+        let cards = spec.subjects.iter().map(card);
         let cards = cards.collect::<anyhow::Result<Vec<ModelCard>>>()?;
         has_layers(task.options(), &cards)?;
         if let Some(other) = cards.iter().find(|card| !card.capabilities.observe) {

@@ -113,7 +113,7 @@ const COMPATIBLE: &str = "compatible";
 fn read() -> anyhow::Result<Vec<Named>> {
     let text = include_str!("../../assets/paper-models.toml");
     let file: File = toml::from_str(text).context("paper-models.toml")?;
-    let providers = crate::laboratory::providers();
+    let providers = crate::specification::providers();
     let mut models = Vec::new();
     for entry in &file.model {
         let lacking = match (&entry.gone, &entry.kind, &entry.model) {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn every_model_has_a_reason_for_each_thing_that_cannot_be_done() {
         let models = read().unwrap();
-        let providers = crate::laboratory::providers();
+        let providers = crate::specification::providers();
         assert!(models.len() > 60, "{}", models.len());
         for model in &models {
             let name = &model.name;

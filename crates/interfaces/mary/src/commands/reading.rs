@@ -259,7 +259,7 @@ fn compared(found: &Analysis) -> Table {
             format!("{} - {}", pair.names.0, pair.names.1),
             format!("{:.2}", 1000.0 * pair.value),
             bounds,
-            pair.p.map_or_else(String::new, super::fit::p_text),
+            pair.p.map_or_else(String::new, mary_contract::p_value),
         ]
     });
     let table = DECLARED.table("reading-compared");
@@ -331,7 +331,7 @@ fn notes(found: &Analysis) -> String {
             "{}: mixed model of {} measures (intercepts of persons and sentences), chi-squared {statistic:.2}, {freedom} degree(s) of freedom, p {}{trouble}",
             one.name,
             persons.rows,
-            super::fit::p_text(p)
+            mary_contract::p_value(p)
         ));
     }
     lines.join("\n") + "\n"

@@ -37,7 +37,7 @@ impl<'p> Benchmarks<'p> {
 
 /// Gives samples the ids of the items of ours that they are about; says what was found, where something was.
 pub fn recognise(benchmarks: &mut Benchmarks, foreign: &mut Foreign) -> Option<String> {
-    let (task, part) = candidate(benchmarks.place, foreign.task())?;
+    let (task, part) = candidate(benchmarks.place, &foreign.task)?;
     let card = task.card();
     let items = match benchmarks.items(&task) {
         Ok(items) => items,
@@ -46,8 +46,7 @@ pub fn recognise(benchmarks: &mut Benchmarks, foreign: &mut Foreign) -> Option<S
             let why = why.lines().next().unwrap_or_default();
             return Some(format!(
                 "the samples of `{}` may be those of {}, and are not paired with it: {why}",
-                foreign.task(),
-                card.id
+                foreign.task, card.id
             ));
         }
     };
@@ -60,7 +59,7 @@ pub fn recognise(benchmarks: &mut Benchmarks, foreign: &mut Foreign) -> Option<S
     let said = format!(
         "{matched} of {} samples of `{}` are items of {}",
         found.len(),
-        foreign.task(),
+        foreign.task,
         card.id
     );
     let mut found = found.into_iter();

@@ -13,22 +13,13 @@ use super::summary;
 use crate::command::Command;
 use crate::commands::{DECLARED, print, print_table, tell};
 use crate::exit::Status;
+use crate::own::StoredRun;
 use crate::settings::Place;
-use crate::{own, rundir};
 
 #[derive(Debug, Args)]
 pub struct RescoreArgs {
-    /// Run folder, or the beginning of a run's name [default: the newest]
-    pub run: Option<String>,
-    /// Where the run's own task file is now, if it was moved (repeatable)
-    #[arg(
-        short,
-        long,
-        visible_alias = "task",
-        value_name = "FILE",
-        value_delimiter = ','
-    )]
-    pub tasks: Vec<String>,
+    #[command(flatten)]
+    pub stored: StoredRun,
     /// Task setting that changes the judging, for example scoring=mean (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
@@ -42,14 +33,11 @@ impl Command for RescoreArgs {
     const ABOUT: &str = "Judge a stored run again with other settings, without the model";
 
     fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
-        own::only_files(&self.tasks)?;
-        own::named(place, &mut self.tasks)?;
-        own::stored(place, self.run.as_slice(), true);
-        Ok(())
+        self.stored.gather(place)
     }
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let folder = RunFolder::open(&rundir::find(place, self.run.as_deref())?)?;
+        let folder = RunFolder::open(&self.stored.find(place)?)?;
         let run = &folder.manifest().tasks;
         let known: Vec<_> = run
             .iter()
@@ -86,17 +74,14 @@ fn show(
     std::fs::write(&path, serde_json::to_vec_pretty(rescored)?)?;
     summary::show(rescored, json)?;
     if !json {
-        let rows = changes
-            .iter()
-            .map(|((task, from, to), n)| {
-                vec![task.clone(), from.clone(), to.clone(), n.to_string()]
-            })
-            .collect::<Vec<_>>();
-        if rows.is_empty() {
+        if changes.is_empty() {
             print("\nNo verdict changed.\n")?;
         } else {
+            let row = |((task, from, to), n): (&(String, String, String), &usize)| {
+                vec![task.clone(), from.clone(), to.clone(), n.to_string()]
+            };
             let table = DECLARED.table("changes");
-            let table = table.with_rows(Cell::figures(rows));
+            let table = table.with_rows(Cell::figures(changes.iter().map(row).collect()));
             print_table(&format!(
                 "\nWhat changed:\n{}",
                 terminal::plain(&table, summary::style())

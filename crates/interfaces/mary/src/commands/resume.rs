@@ -6,24 +6,14 @@ use mary_lab::UsersWord;
 use super::carry_out::{ShowOptions, go, show};
 use crate::command::Command;
 use crate::exit::Status;
-use crate::laboratory::laboratory;
+use crate::own::{Stored, StoredRun};
 use crate::settings::Place;
-use crate::stored::Stored;
-use crate::{own, rundir};
+use crate::specification::laboratory;
 
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
-    /// Run folder, or the beginning of a run's name [default: the newest]
-    pub run: Option<String>,
-    /// Where the run's own task file is now, if it was moved (repeatable)
-    #[arg(
-        short,
-        long,
-        visible_alias = "task",
-        value_name = "FILE",
-        value_delimiter = ','
-    )]
-    pub tasks: Vec<String>,
+    #[command(flatten)]
+    pub stored: StoredRun,
     /// Dollars after which nothing more is sent, over the whole run [default: as it was begun]
     #[arg(long)]
     pub budget: Option<f64>,
@@ -51,23 +41,17 @@ impl Command for ResumeArgs {
     const ALIAS: Option<&str> = Some("retry");
 
     fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
-        own::only_files(&self.tasks)?;
-        own::named(place, &mut self.tasks)?;
-        own::stored(place, self.run.as_slice(), true);
-        Ok(())
+        self.stored.gather(place)
     }
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let path = rundir::find(place, self.run.as_deref())?;
+        let path = self.stored.find(place)?;
         let lab = laboratory(place);
-        let mut run = lab.continue_run(
-            &path,
-            self.budget,
-            UsersWord {
-                base_url: self.base_url.as_deref(),
-                key_env: self.key_env.as_deref(),
-            },
-        )?;
+        let word = UsersWord {
+            base_url: self.base_url.as_deref(),
+            key_env: self.key_env.as_deref(),
+        };
+        let mut run = lab.continue_run(&path, self.budget, word)?;
         let shown = ShowOptions {
             quiet: self.quiet,
             json: self.json,

@@ -17,9 +17,9 @@ use crate::cli::ModelArgs;
 use crate::command::Command;
 use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, UsageError, usage_error};
-use crate::laboratory::laboratory;
+use crate::own;
 use crate::settings::Place;
-use crate::{own, specification};
+use crate::specification::{self, laboratory};
 
 /// Without a model and tasks, the built-in model runs a starter selection.
 #[derive(Debug, Args)]

@@ -95,11 +95,10 @@ fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status>
         tell!("sweep:  {name} (`mary report {name}`)");
     }
     if paths.is_empty() && !sweeps.is_empty() {
-        let none: [Listed; 0] = [];
-        return match json {
-            true => print_json(&none).map(|()| Status::Done),
-            false => Ok(Status::Done),
-        };
+        if json {
+            print_json(&[(); 0])?;
+        }
+        return Ok(Status::Done);
     }
     if paths.is_empty() {
         rundir::find(place, None)?; // says that there is no run yet, and what to do

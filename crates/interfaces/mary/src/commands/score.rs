@@ -118,14 +118,7 @@ impl Command for ScoreArgs {
         let wanted = wanted(self, &options)?;
         let file = instruments::input(place, &self.texts.file)?;
         let task = Arc::new(ScoreTask::open(&file, options)?);
-        let files = (self.texts.file.as_path(), file.as_path());
-        let (lab, spec) = instruments::specified(
-            place,
-            task.clone(),
-            files,
-            &self.texts.models,
-            self.texts.limit,
-        )?;
+        let (lab, spec) = self.texts.specified(place, task.clone(), &file)?;
         let prepared = lab.prepare(&spec)?;
         if self.texts.dry_run {
             return instruments::dry_run(&prepared);

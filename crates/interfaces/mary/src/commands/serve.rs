@@ -13,9 +13,9 @@ use crate::cli::ModelArgs;
 use crate::command::Command;
 use crate::commands::tell;
 use crate::exit::{Status, usage_error};
-use crate::laboratory::laboratory;
+use crate::interrupt;
 use crate::settings::Place;
-use crate::{interrupt, specification};
+use crate::specification::{self, laboratory};
 
 /// Where the key stands; never on a command line, which others on the machine can read.
 const KEY: &str = "MARY_SERVE_KEY";

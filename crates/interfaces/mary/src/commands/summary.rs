@@ -31,13 +31,9 @@ pub fn style() -> TableStyle {
     let terminal = std::io::stdout().is_terminal();
     let color = terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    let width = columns.or_else(|| terminal.then(console_width).flatten());
+    let shown = || console::Term::stdout().size_checked();
+    let width = columns.or_else(|| Some(usize::from(terminal.then(shown)??.1)));
     TableStyle { color, width }
-}
-
-fn console_width() -> Option<usize> {
-    let (_, columns) = console::Term::stdout().size_checked()?;
-    Some(usize::from(columns))
 }
 
 pub fn report_path(run: &Path) -> std::path::PathBuf {

@@ -13,8 +13,8 @@ use mary_weights::Checkpoint;
 use super::{carry_out, chapters, summary};
 use crate::cli::{LoraArgs, TestingArgs};
 use crate::commands::tell;
-use crate::laboratory::laboratory;
 use crate::settings::Place;
+use crate::specification::laboratory;
 
 /// What models are tested on.
 pub struct Tests<'a> {

@@ -57,11 +57,7 @@ pub fn write_into(
 ) -> anyhow::Result<()> {
     let local = place.local_data();
     let set = make(&place.registry, &local, name, wanted)?;
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    }
-    mary_platform::replace_file(file, set.text.as_bytes())
-        .with_context(|| file.display().to_string())
+    super::write_file(file, set.text.as_bytes())
 }
 
 /// The names of all fine-tuning sets.

@@ -7,7 +7,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use sha2::Sha256;
 
-use crate::transfer::hash;
+use crate::client::hash;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Content {

@@ -8,12 +8,11 @@ use reqwest::StatusCode;
 use reqwest::blocking::Client;
 use reqwest::header::RANGE;
 
-use crate::client::chain;
+use crate::client::{chain, receive};
 use crate::datasets::catalogue::Upstream;
 use crate::datasets::digest::{self, Content};
 use crate::datasets::fault::{PullError, io_at};
 use crate::datasets::verify::describe;
-use crate::transfer::receive;
 
 const ATTEMPTS: u32 = 3;
 
@@ -157,13 +156,8 @@ fn continue_part(
     let received =
         receive(response, part, (have, wanted.at_most), progress).map_err(io_at(part))?;
     if received.total > wanted.at_most {
-        fs::remove_file(part).map_err(io_at(part))?;
-        return Err(PullError::WrongContent {
-            url: wanted.url.to_owned(),
-            expected: format!("at most {} bytes", wanted.at_most),
-            found: "more".into(),
-            hint: wanted.hint.to_owned(),
-        });
+        let most = format!("at most {} bytes", wanted.at_most);
+        return wrong(wanted, part, most, "more".into());
     }
     match received.broke {
         None => Ok(()),
@@ -184,19 +178,26 @@ fn check(wanted: &Download<'_>, part: &Path) -> Result<(), PullError> {
     }
     if found.bytes < expected.bytes {
         // A body that ended early without an error; what came so far may be good.
-        return Err(unreachable(
-            wanted,
-            &format!(
-                "broke off after {} of {} bytes",
-                found.bytes, expected.bytes
-            ),
-        ));
+        let (came, all) = (found.bytes, expected.bytes);
+        let cause = format!("broke off after {came} of {all} bytes");
+        return Err(unreachable(wanted, &cause));
     }
+    let said = |content: &Content| describe(content.bytes, &content.sha256);
+    wrong(wanted, part, said(expected), said(&found))
+}
+
+/// Removes what is not what it should be, and says so.
+fn wrong(
+    wanted: &Download<'_>,
+    part: &Path,
+    expected: String,
+    found: String,
+) -> Result<(), PullError> {
     fs::remove_file(part).map_err(io_at(part))?;
     Err(PullError::WrongContent {
         url: wanted.url.to_owned(),
-        expected: describe(expected.bytes, &expected.sha256),
-        found: describe(found.bytes, &found.sha256),
+        expected,
+        found,
         hint: wanted.hint.to_owned(),
     })
 }

@@ -203,20 +203,16 @@ impl Budget {
     fn entry(&mut self, size: u64) -> Result<(), UnpackError> {
         self.entries += 1;
         if self.entries > self.limits.entries {
-            return Err(UnpackError::TooLarge(format!(
-                "{} entries",
-                self.limits.entries
-            )));
+            let most = format!("{} entries", self.limits.entries);
+            return Err(UnpackError::TooLarge(most));
         }
         self.reserve(size)
     }
 
     fn reserve(&self, size: u64) -> Result<(), UnpackError> {
         if size > self.left {
-            return Err(UnpackError::TooLarge(format!(
-                "{} bytes",
-                self.limits.bytes
-            )));
+            let most = format!("{} bytes", self.limits.bytes);
+            return Err(UnpackError::TooLarge(most));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use sha2::Sha256;
 use super::fault::io_at;
 use super::wire::{Attempt, Retryable, Tries, escaped};
 use super::{Entry, Hub, HubError, Listing, Progress, Repository, cache, tell};
-use crate::transfer::{hash, receive};
+use crate::client::{hash, receive};
 
 /// Files below this size come first and one by one.
 const SMALL: u64 = 16 << 20;
@@ -167,7 +167,8 @@ impl Hub {
                     Continued::Whole => {}
                     Continued::Broken { total, cause } => {
                         if total > have {
-                            tries.progressed();
+                            // Something came: the count begins anew.
+                            tries.failed = 0;
                         }
                         tries.wait(cause)?;
                         continue;

@@ -109,8 +109,9 @@ impl Default for Patience {
 pub struct Hub {
     endpoint: String,
     token: Option<String>,
-    offline: bool,
-    cache: Cache,
+    /// Nothing is fetched.
+    pub offline: bool,
+    pub cache: Cache,
     patience: Patience,
     client: OnceLock<reqwest::blocking::Client>,
 }
@@ -156,15 +157,6 @@ impl Hub {
     pub fn offline(mut self) -> Self {
         self.offline = true;
         self
-    }
-
-    /// Whether the hub may be asked at all.
-    pub fn is_offline(&self) -> bool {
-        self.offline
-    }
-
-    pub fn cache(&self) -> &Cache {
-        &self.cache
     }
 
     pub fn list(&self, repository: &Repository) -> Result<Listing, HubError> {

@@ -233,7 +233,7 @@ fn whole(answer: Response) -> Result<Vec<u8>, String> {
 pub(super) struct Tries<'a> {
     hub: &'a Hub,
     id: &'a str,
-    failed: u32,
+    pub(super) failed: u32,
 }
 
 impl<'a> Tries<'a> {
@@ -243,11 +243,6 @@ impl<'a> Tries<'a> {
             id: &repository.id,
             failed: 0,
         }
-    }
-
-    /// Something came: the count begins anew.
-    pub(super) fn progressed(&mut self) {
-        self.failed = 0;
     }
 
     /// Waits as long as fits the cause, or gives up.

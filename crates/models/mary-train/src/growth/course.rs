@@ -101,12 +101,12 @@ impl Course {
 
     /// Everything that decides the weights, as text, which resuming compares: what this kind of model is
     /// (`own`), then the course. Where all steps have equally many tokens, their number stands in it.
-    pub(crate) fn recipe(&self, what: &str, mut own: Value, tokens: Option<usize>) -> String {
+    pub(crate) fn recipe(&self, what: &str, own: Value, tokens: Option<usize>) -> String {
         let mut recipe = json!({
             "what": what,
             "maker": concat!("mary-train ", env!("CARGO_PKG_VERSION")),
         });
-        let mut course = json!({
+        let course = json!({
             "seed": self.seed,
             "steps": self.steps,
             "batch": self.batch,
@@ -119,15 +119,11 @@ impl Course {
             "storage": self.storage,
             "slots": self.slots(),
         });
-        if let (None, Some(course)) = (tokens, course.as_object_mut()) {
-            course.shift_remove("tokens_per_step");
-        }
-        if let Some(recipe) = recipe.as_object_mut() {
-            let parts = [own.as_object_mut(), course.as_object_mut()];
-            parts
-                .into_iter()
-                .flatten()
-                .for_each(|part| recipe.append(part));
+        for part in [own, course] {
+            if let (Value::Object(recipe), Value::Object(part)) = (&mut recipe, part) {
+                let told = |name: &String| name != "tokens_per_step" || tokens.is_some();
+                recipe.extend(part.into_iter().filter(|(name, _)| told(name)));
+            }
         }
         format!("{recipe:#}")
     }

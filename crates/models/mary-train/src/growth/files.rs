@@ -32,25 +32,20 @@ impl<'a> Run<'a> {
         new: impl FnOnce() -> Vec<f32>,
     ) -> Result<(Self, Begun<P>), TrainError> {
         let path = state(course);
-        let (step, begun) = match State::<P>::load(&path, &recipe)? {
+        let (mut step, mut position) = (0, P::default());
+        let (parameters, moments) = match State::<P>::load(&path, &recipe)? {
             Some(mut state) => {
                 let parameters = state.take(&path, "parameters", total)?;
                 let moments = state.moments(&path, total)?;
-                let begun = Begun {
-                    position: state.position,
-                    parameters,
-                    moments,
-                };
-                (state.step, begun)
+                (step, position) = (state.step, state.position);
+                (parameters, moments)
             }
-            None => {
-                let begun = Begun {
-                    position: P::default(),
-                    parameters: new(),
-                    moments: Moments::new(total),
-                };
-                (0, begun)
-            }
+            None => (new(), Moments::new(total)),
+        };
+        let begun = Begun {
+            position,
+            parameters,
+            moments,
         };
         // What the log holds behind this step will be done again.
         trim(&course.out.join("losses.jsonl"), step)?;

@@ -11,7 +11,7 @@ use safetensors::SafeTensors;
 use serde_json::Value;
 
 use super::adapter::{CONFIG, WEIGHTS, rank_and_alpha};
-use super::learning::LOG;
+use super::progress::LOG;
 use crate::TrainError;
 use crate::hf::{Storage, Writer, read_json, read_tensor, remove, write_whole};
 use crate::net::matmul::{Unit, View};
@@ -157,7 +157,12 @@ pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Resu
     }
     provenance::forget(out)?;
     std::fs::create_dir_all(out).map_err(TrainError::file(out))?;
-    carry_curve(adapter, out)?;
+    // The learning curve goes with the model, so that a report of its answers can show it.
+    let (curve, carried) = (adapter.join(LOG), out.join(LOG));
+    match curve.exists() {
+        true => carry(&curve, &carried)?,
+        false => remove(&carried)?,
+    }
     if checkpoint.is_gguf() {
         provenance::write(out, &planned)?;
         let file = out.join(MERGED_GGUF);
@@ -179,15 +184,6 @@ pub fn merged_model(folder: &Path) -> PathBuf {
     match folder.join(MERGED_GGUF) {
         file if file.exists() => file,
         _ => folder.to_owned(),
-    }
-}
-
-/// The learning curve goes with the model, so that a report of its answers can show it.
-fn carry_curve(adapter: &Path, out: &Path) -> Result<(), TrainError> {
-    let (from, to) = (adapter.join(LOG), out.join(LOG));
-    match from.exists() {
-        true => carry(&from, &to),
-        false => remove(&to),
     }
 }
 

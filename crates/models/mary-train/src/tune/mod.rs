@@ -4,15 +4,14 @@ mod adapter;
 mod base;
 mod conversation;
 mod derived;
-mod learning;
 mod merge;
 mod progress;
 mod records;
 mod settings;
 
 pub use derived::{Derived, derive};
-pub use learning::{LearningStep, learning};
 pub use merge::{merge, merged_model};
+pub use progress::{LearningStep, learning};
 pub use settings::{TuneSettings, TuningRecipe};
 
 use crate::TrainError;
@@ -30,6 +29,7 @@ use conversation::{Example, Reader};
 use mary_contract::PromptForm;
 use mary_platform::available_memory;
 use progress::Progress;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -56,7 +56,7 @@ pub enum TuneEvent {
 }
 
 /// What was kept back, after a step.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// The step; 0 is before tuning.
     pub step: u64,
@@ -67,7 +67,7 @@ pub struct Evaluation {
 }
 
 /// The answer of one held-out conversation, before or after tuning.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct AnswerScore {
     pub log_probability: f64,
     /// Every token of the answer was the most probable one.
@@ -187,7 +187,7 @@ pub fn tune(
     let report = tuner.run((&train, &held), stopped, on_event)?;
     tuner.learner.fetch()?;
     let rate = |step| settings.recipe.optimizer.rate * tuner.schedule.share(step);
-    let curve = learning::steps(&report, rate);
+    let curve = progress::steps(&report, rate);
     if let Some((table, values)) = tuner.learner.job.adapter {
         let done = Adapter {
             layout: table,
@@ -228,7 +228,7 @@ fn write_down(
     remove(&out.join(adapter::CONFIG))?;
     provenance::forget(out)?;
     adapter.save_weights(out)?;
-    learning::write(out, curve)?;
+    progress::write(out, curve)?;
     provenance::write(out, provenance)?;
     // An adapter that was stopped half-way is gone on with from its state.
     if !provenance.is_interrupted() {
@@ -422,7 +422,9 @@ impl<'a> Tuner<'a> {
                 let adapter = self.learner.job.adapter.as_ref();
                 self.progress.best = adapter.map(|(_, values)| values.clone());
             }
-            self.progress.over = self.progress.waited() >= patience;
+            let best = self.progress.best_step();
+            let later = self.progress.curve.iter().filter(|e| Some(e.step) > best);
+            self.progress.over = later.count() >= patience;
         }
         Ok(Some(evaluation))
     }

@@ -1,35 +1,30 @@
 //! How far a tuning has come: what it resumes from after it was stopped or killed, bit for bit on the
 //! processor.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AnswerScore, Evaluation, Tuner};
+use super::{AnswerScore, Evaluation, TuneReport, Tuner};
 use crate::TrainError;
+use crate::hf::{read_if_there, write_whole};
 use crate::state::{self, State};
 
 /// The file a tuning resumes from, beside the adapter.
 pub(super) const STATE: &str = "state.safetensors";
 
-#[derive(Debug, Default)]
+/// What is written besides arrays comes back bit for bit: JSON rounds no number here.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Progress {
+    #[serde(skip)]
     pub(super) step: u64,
     pub(super) losses: Vec<f64>,
     pub(super) before: Vec<AnswerScore>,
     pub(super) curve: Vec<Evaluation>,
     /// The adapter with the lowest loss, where learning may stop early.
+    #[serde(skip)]
     pub(super) best: Option<Vec<f32>>,
     pub(super) over: bool,
-}
-
-/// Progress as it is written: numbers by their bits, so that none is rounded.
-#[derive(Serialize, Deserialize)]
-struct Journal {
-    losses: Vec<u64>,
-    before: Vec<(u64, bool, usize)>,
-    curve: Vec<(u64, u64, u64)>,
-    over: bool,
 }
 
 pub(super) fn evaluation(step: u64, scores: &[AnswerScore]) -> Evaluation {
@@ -58,50 +53,6 @@ impl Progress {
     pub(super) fn best_step(&self) -> Option<u64> {
         self.best_evaluation().map(|e| e.step)
     }
-
-    pub(super) fn waited(&self) -> usize {
-        let best = self.best_step();
-        let later = self.curve.iter().filter(|e| Some(e.step) > best);
-        later.count()
-    }
-
-    fn journal(&self) -> Journal {
-        Journal {
-            losses: self.losses.iter().map(|x| x.to_bits()).collect(),
-            before: self
-                .before
-                .iter()
-                .map(|s| (s.log_probability.to_bits(), s.greedy, s.tokens))
-                .collect(),
-            curve: self
-                .curve
-                .iter()
-                .map(|e| (e.step, e.loss.to_bits(), e.exact.to_bits()))
-                .collect(),
-            over: self.over,
-        }
-    }
-
-    fn from_journal(journal: Journal, step: u64, best: Option<Vec<f32>>) -> Self {
-        let score = |(bits, greedy, tokens)| AnswerScore {
-            log_probability: f64::from_bits(bits),
-            greedy,
-            tokens,
-        };
-        let evaluated = |(step, loss, exact)| Evaluation {
-            step,
-            loss: f64::from_bits(loss),
-            exact: f64::from_bits(exact),
-        };
-        Self {
-            step,
-            losses: journal.losses.into_iter().map(f64::from_bits).collect(),
-            before: journal.before.into_iter().map(score).collect(),
-            curve: journal.curve.into_iter().map(evaluated).collect(),
-            best,
-            over: journal.over,
-        }
-    }
 }
 
 impl Tuner<'_> {
@@ -125,7 +76,7 @@ impl Tuner<'_> {
         if let Some(best) = &self.progress.best {
             arrays.push(("best", best));
         }
-        let place = (self.progress.step, &self.progress.journal());
+        let place = (self.progress.step, &self.progress);
         state::save(&self.state(), &self.recipe, place, &arrays)
     }
 
@@ -133,16 +84,105 @@ impl Tuner<'_> {
     /// behind: whoever calls has made sure that this folder may be written to.
     pub(super) fn resume(&mut self) -> Result<(), TrainError> {
         let path = self.state();
-        let Ok(Some(mut state)) = State::<Journal>::load(&path, &self.recipe) else {
+        let Ok(Some(mut state)) = State::<Progress>::load(&path, &self.recipe) else {
             return Ok(());
         };
         let count = self.learner.job.moments.first.len();
         let values = state.take(&path, "parameters", count)?;
         let moments = state.moments(&path, count)?;
-        let best = state.optional("best");
+        let best = state.arrays.remove("best");
         self.learner.job.moments = moments;
         self.learner.replace_adapter(values)?;
-        self.progress = Progress::from_journal(state.position, state.step, best);
+        self.progress = Progress {
+            step: state.step,
+            best,
+            ..state.position
+        };
         Ok(())
     }
+}
+
+/// The file beside an adapter or a merged model.
+pub(super) const LOG: &str = "learning.jsonl";
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LearningStep {
+    /// Its number; 0 is before tuning.
+    pub step: u64,
+    /// Mean loss per answer token of the step's conversations, in nats; absent at step 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Mean loss per answer token of what is kept back, where it was scored after this step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out_loss: Option<f64>,
+    /// Share of the answers kept back that were given exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out_exact: Option<f64>,
+    /// How many conversations are kept back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<usize>,
+    /// Share of the answers learned from that were given exactly at the end, and of how many that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned_exact: Option<(f64, usize)>,
+}
+
+/// The curve of a report: every step with its loss, and what was kept back before, while and after.
+pub(super) fn steps(report: &TuneReport, rate: impl Fn(u64) -> f64) -> Vec<LearningStep> {
+    let mut curve = report.curve.clone();
+    let last = report.losses.len() as u64;
+    let add = |curve: &mut Vec<Evaluation>, step: u64, scores: &[AnswerScore]| {
+        if !scores.is_empty() && curve.iter().all(|e| e.step != step) {
+            curve.push(evaluation(step, scores));
+        }
+    };
+    add(&mut curve, 0, &report.before);
+    // After an early stop the last scores are those of the best step, which is in the curve already.
+    if report.best_step.is_none() {
+        add(&mut curve, last, &report.after);
+    }
+    let numbered = (0..=last).map(|step| {
+        let earlier = step.checked_sub(1);
+        let scored = curve.iter().find(|e| e.step == step);
+        let again = (step == last && !report.learned.is_empty()).then_some(&report.learned);
+        LearningStep {
+            step,
+            loss: earlier.and_then(|i| report.losses.get(i as usize).copied()),
+            rate: (step > 0).then(|| rate(step)),
+            held_out_loss: scored.map(|e| e.loss),
+            held_out_exact: scored.map(|e| e.exact),
+            held_out: scored.map(|_| report.before.len()),
+            learned_exact: again.map(|a| (evaluation(step, a).exact, a.len())),
+        }
+    });
+    let told = numbered.filter(|line| line.step > 0 || line.held_out.is_some());
+    told.collect()
+}
+
+pub(super) fn write(folder: &Path, steps: &[LearningStep]) -> Result<(), TrainError> {
+    let path = folder.join(LOG);
+    let mut text = String::new();
+    for step in steps {
+        text += &serde_json::to_string(step).map_err(|e| TrainError::content(&path, e))?;
+        text.push('\n');
+    }
+    write_whole(&path, text.as_bytes())
+}
+
+/// The learning curve of an adapter or of a model that was merged with one; None where there is none.
+pub fn learning(folder: &Path) -> Result<Option<Vec<LearningStep>>, TrainError> {
+    let path = folder.join(LOG);
+    let Some(text) = read_if_there(&path)? else {
+        return Ok(None);
+    };
+    let mut steps = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let read = serde_json::from_str(line);
+        steps.push(read.map_err(|e| {
+            let problem = format!("line {}: {e}", number + 1);
+            TrainError::content(&path, problem)
+        })?);
+    }
+    Ok(Some(steps))
 }

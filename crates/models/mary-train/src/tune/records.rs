@@ -24,12 +24,6 @@ impl Message {
     }
 }
 
-fn not_a_record(error: &serde_json::Error) -> String {
-    format!(
-        "expected a JSON object with `messages`, `conversations` or `instruction`, found no JSON: {error}"
-    )
-}
-
 /// Reads a file of conversations; each comes with its place in words, for messages.
 pub(super) fn read(path: &Path) -> Result<Vec<(String, Vec<Message>)>, TrainError> {
     let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA)
@@ -48,7 +42,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, Vec<Message>)>, TrainErro
                 continue;
             }
             let place = format!("line {}", i + 1);
-            let value = serde_json::from_str(line).map_err(|e| fail(&place, not_a_record(&e)))?;
+            let value = serde_json::from_str(line).map_err(|e| {
+                let expected =
+                    "expected a JSON object with `messages`, `conversations` or `instruction`";
+                fail(&place, format!("{expected}, found no JSON: {e}"))
+            })?;
             records.push((place, value));
         }
     }

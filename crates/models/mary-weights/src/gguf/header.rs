@@ -21,12 +21,25 @@ pub(super) enum Meta {
 #[derive(Debug, Default)]
 pub(crate) struct Metadata(pub(super) HashMap<String, Meta>);
 
+/// Readers of values of one kind.
+macro_rules! kinds {
+    ($($name:ident: $kind:ident($found:ident) -> $told:ty = $value:expr;)*) => {
+        $(pub fn $name(&self, key: &str) -> Option<$told> {
+            match self.0.get(key)? {
+                Meta::$kind($found) => Some($value),
+                _ => None,
+            }
+        })*
+    };
+}
+
 impl Metadata {
-    pub fn text(&self, key: &str) -> Option<&str> {
-        match self.0.get(key)? {
-            Meta::Text(text) => Some(text),
-            _ => None,
-        }
+    kinds! {
+        text: Text(text) -> &str = text;
+        flag: Flag(flag) -> bool = *flag;
+        texts: Texts(texts) -> &[String] = texts;
+        integers: Integers(n) -> Vec<i64> = n.clone();
+        floats: Floats(x) -> Vec<f32> = x.clone();
     }
 
     pub fn integer(&self, key: &str) -> Option<i64> {
@@ -49,13 +62,6 @@ impl Metadata {
         }
     }
 
-    pub fn flag(&self, key: &str) -> Option<bool> {
-        match self.0.get(key)? {
-            Meta::Flag(flag) => Some(*flag),
-            _ => None,
-        }
-    }
-
     /// Where tensors may begin: at multiples of this many bytes.
     pub(super) fn alignment(&self) -> Result<usize, String> {
         let said = self.integer("general.alignment").unwrap_or(32);
@@ -63,27 +69,6 @@ impl Metadata {
             .ok()
             .filter(|a| a.is_power_of_two() && *a <= 1 << 20)
             .ok_or_else(|| format!("has an alignment of {said}"))
-    }
-
-    pub fn texts(&self, key: &str) -> Option<&[String]> {
-        match self.0.get(key)? {
-            Meta::Texts(texts) => Some(texts),
-            _ => None,
-        }
-    }
-
-    pub fn integers(&self, key: &str) -> Option<Vec<i64>> {
-        match self.0.get(key)? {
-            Meta::Integers(n) => Some(n.clone()),
-            _ => None,
-        }
-    }
-
-    pub fn floats(&self, key: &str) -> Option<Vec<f32>> {
-        match self.0.get(key)? {
-            Meta::Floats(x) => Some(x.clone()),
-            _ => None,
-        }
     }
 }
 

@@ -5,7 +5,6 @@
 //! no more memory than a small multiple of its own size.
 
 mod config;
-mod control;
 mod header;
 mod names;
 pub(crate) mod parts;
@@ -13,9 +12,8 @@ pub(crate) mod projector;
 pub(crate) mod rewrite;
 pub(crate) mod source;
 
-pub use control::{ControlVector, control_vector_file, read_control_vector};
 pub(crate) use header::Metadata;
-pub use rewrite::Additions;
+pub use rewrite::{Additions, ControlVector, control_vector_file, read_control_vector};
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -122,7 +122,12 @@ fn byte_level_bpe(
         .texts("tokenizer.ggml.merges")
         .ok_or("has no merges (tokenizer.ggml.merges)")?
         .iter()
-        .map(|line| merge(line, &vocab).ok_or_else(|| unusable(line)))
+        .map(|line| {
+            merge(line, &vocab).ok_or_else(|| {
+                let line: String = line.chars().take(60).collect();
+                format!("its merge `{line}` does not join two tokens into a third")
+            })
+        })
         .collect::<Result<Vec<_>, String>>()?;
     let ignore_merges = matches!(pre, "llama-bpe" | "llama3" | "llama-v3");
     let model = BPE::builder()
@@ -151,11 +156,6 @@ fn byte_level_bpe(
         })
         .collect();
     Ok(parts)
-}
-
-fn unusable(line: &str) -> String {
-    let line: String = line.chars().take(60).collect();
-    format!("its merge `{line}` does not join two tokens into a third")
 }
 
 fn pre_tokenizer(pre: &str) -> Result<Value, String> {

@@ -70,20 +70,14 @@ fn of_one(record: &Record, own: &Inspection, family: &[(&Record, &Inspection)]) 
             found.push(fault(record, kind, message));
         }
     };
-    odd("other architecture", "the architecture", &|i| {
-        i.architecture.clone()
-    });
-    odd("other shape", "the number of weights", &|i| {
+    let (other, probe) = ("other shape", "how the tokenizer cuts a probe text");
+    let architecture = &|i: &Inspection| i.architecture.clone();
+    odd("other architecture", "the architecture", architecture);
+    odd(other, "the number of weights", &|i| {
         i.parameters.to_string()
     });
-    odd("other shape", "the shapes of its tensors", &|i| {
-        i.shapes.clone()
-    });
-    odd(
-        "other tokenizer",
-        "how the tokenizer cuts a probe text",
-        &|i| i.tokenizer.clone(),
-    );
+    odd(other, "the shapes of its tensors", &|i| i.shapes.clone());
+    odd("other tokenizer", probe, &|i| i.tokenizer.clone());
     if !found.is_empty() {
         found.truncate(1);
         return found;
@@ -140,15 +134,10 @@ fn relation(record: &Record, own: &Inspection, family: &[(&Record, &Inspection)]
         return Some(fault(record, "another model", message));
     }
     let step = record.step?;
-    let before = alike
-        .iter()
-        .filter(|(_, r)| r.step < Some(step))
-        .max_by_key(|(_, r)| r.step);
-    let after = alike
-        .iter()
-        .filter(|(_, r)| r.step > Some(step))
-        .min_by_key(|(_, r)| r.step);
-    let (before, after) = (before?, after?);
+    let before = alike.iter().filter(|(_, r)| r.step < Some(step));
+    let after = alike.iter().filter(|(_, r)| r.step > Some(step));
+    let before = before.max_by_key(|(_, r)| r.step)?;
+    let after = after.min_by_key(|(_, r)| r.step)?;
     let near = before.0.max(after.0);
     let distant = other.step != before.1.step && other.step != after.1.step;
     (distant && closest > near + CLOSER).then(|| {

@@ -17,7 +17,8 @@ pub struct Held {
 /// What this sweep fetched, one model a line, written before each fetch so that a kill loses none.
 pub struct Log {
     path: PathBuf,
-    earlier: Vec<ModelRef>,
+    /// What earlier processes fetched.
+    pub earlier: Vec<ModelRef>,
 }
 
 impl Log {
@@ -29,11 +30,6 @@ impl Log {
             path: path.to_owned(),
             earlier: text.lines().filter_map(|l| l.parse().ok()).collect(),
         }
-    }
-
-    /// What earlier processes fetched.
-    pub fn earlier(&self) -> &[ModelRef] {
-        &self.earlier
     }
 
     /// Whether a model that is about to be opened is (or will be) here because of this sweep.

@@ -168,17 +168,7 @@ fn number(bytes: &[u8], dtype: TensorType) -> Option<f32> {
 
 /// Cosine of two sketches; nothing when they cannot be compared.
 pub fn similarity(a: &[f32], b: &[f32]) -> Option<f64> {
-    if a.is_empty() || a.len() != b.len() {
-        return None;
-    }
-    let dot = |x: &[f32], y: &[f32]| -> f64 {
-        x.iter()
-            .zip(y)
-            .map(|(x, y)| f64::from(*x) * f64::from(*y))
-            .sum()
-    };
-    let norms = (dot(a, a) * dot(b, b)).sqrt();
-    (norms > 0.0).then(|| dot(a, b) / norms)
+    crate::texts::observe::cosine(a, b)
 }
 
 /// Share of the weights that two checkpoints have in common, by tensors that say something.

@@ -74,17 +74,15 @@ fn listed_by(
                 Some((tokens, step)) => tokens.checked_mul(step),
                 None => named.and_then(|n| n.tokens_of(&size)),
             });
+            let mut model = model.clone();
+            match &kind {
+                Kind::Folder(_) => {
+                    model.name = format!("{}/{revision}", model.name.trim_end_matches('/'));
+                }
+                _ => model.revision = Some(revision.clone()),
+            }
             let member = Member {
-                model: match &kind {
-                    Kind::Folder(_) => ModelRef {
-                        name: format!("{}/{revision}", model.name.trim_end_matches('/')),
-                        ..model.clone()
-                    },
-                    _ => ModelRef {
-                        revision: Some(revision.clone()),
-                        ..model.clone()
-                    },
-                },
+                model,
                 size: size.clone(),
                 tokens,
                 step,

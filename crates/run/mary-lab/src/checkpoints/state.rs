@@ -107,22 +107,21 @@ impl State {
         if !file.exists() {
             write_whole(&file, &format!("{about:#}\n"))?;
         }
-        let mut state = Self {
+        Self::begun(path).read(path, true)?.read_shards()
+    }
+
+    fn begun(path: &Path) -> Self {
+        Self {
             path: path.to_owned(),
             records: Vec::new(),
             own: path.to_owned(),
-        };
-        state.read(path, true)?;
-        state.read_shards()?;
-        Ok(state)
+        }
     }
 
     /// What shards have done is done, joined or not.
-    fn read_shards(&mut self) -> Result<(), StoreError> {
-        for place in ShardPlace::all(&self.path) {
-            self.read(&place.path, false)?;
-        }
-        Ok(())
+    fn read_shards(self) -> Result<Self, StoreError> {
+        let mut shards = ShardPlace::all(&self.path).into_iter();
+        shards.try_fold(self, |state, place| state.read(&place.path, false))
     }
 
     /// Whether a folder is that of a sweep.
@@ -132,14 +131,7 @@ impl State {
 
     /// A folder as it lies: nothing is written, so that a sweep at work is not disturbed.
     pub fn look(path: &Path) -> Result<Self, StoreError> {
-        let mut state = Self {
-            path: path.to_owned(),
-            records: Vec::new(),
-            own: path.to_owned(),
-        };
-        state.read(path, false)?;
-        state.read_shards()?;
-        Ok(state)
+        Self::begun(path).read(path, false)?.read_shards()
     }
 
     /// The checkpoints that were run and whose weights are what their names say, in the order of [`Self::all`],
@@ -159,33 +151,23 @@ impl State {
     pub fn as_shard(mut self, shard: Shard) -> Result<Self, StoreError> {
         let place = ShardPlace::new(&self.path, shard.index, shard.of);
         std::fs::create_dir_all(&place.path).map_err(at(&place.path))?;
-        self.read(&place.path, true)?;
+        self = self.read(&place.path, true)?;
         self.own = place.path;
         Ok(self)
     }
 
     /// Takes the records of all shards into the sweep's own list; returns how many were new.
     pub fn join(&mut self) -> Result<usize, StoreError> {
-        let mut listed = Self {
-            path: self.path.clone(),
-            records: Vec::new(),
-            own: self.path.clone(),
-        };
-        listed.read(&self.path, true)?;
-        let new: Vec<Record> = self
-            .records
-            .iter()
-            .filter(|record| !listed.records.contains(record))
-            .cloned()
-            .collect();
-        for record in &new {
-            listed.keep(record.clone())?;
-        }
-        Ok(new.len())
+        let mut listed = Self::begun(&self.path).read(&self.path, true)?;
+        let mut new = self.records.clone();
+        new.retain(|record| !listed.records.contains(record));
+        let count = new.len();
+        new.into_iter().try_for_each(|record| listed.keep(record))?;
+        Ok(count)
     }
 
     /// Reads a list of records; where it is ours to write, a torn end is cut off.
-    fn read(&mut self, folder: &Path, ours: bool) -> Result<(), StoreError> {
+    fn read(mut self, folder: &Path, ours: bool) -> Result<Self, StoreError> {
         let log = folder.join(LOG);
         let hint = "delete the line to do its checkpoint again";
         let records: Vec<Record> = jsonl::read(&log, "the record of a checkpoint", hint)?;
@@ -200,7 +182,7 @@ impl State {
         if ours && whole.concat().len() < length {
             write_whole(&log, &whole.concat())?;
         }
-        Ok(())
+        Ok(self)
     }
 
     /// The folder of the sweep.

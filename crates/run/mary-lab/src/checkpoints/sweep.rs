@@ -47,24 +47,19 @@ impl Sweep<'_> {
     pub fn open_state(&self, root: &Path, command: &[String]) -> Result<State, StoreError> {
         let mut sizes: Vec<&str> = self.members.iter().map(|m| m.size.as_str()).collect();
         sizes.dedup();
-        let tasks: Vec<_> = self
-            .spec
-            .tasks
-            .iter()
-            .map(|choice| {
-                let card = self.lab.task(&choice.id).map(|t| t.card());
-                let version = card.map(|c| c.version);
-                let mut asked = serde_json::json!({"id": choice.id, "version": version,
-                    "settings": choice.settings, "limit": choice.limit});
-                if let Some(content) = card.and_then(|c| c.content.as_deref()) {
-                    asked["content"] = content.into();
-                }
-                asked
-            })
-            .collect();
+        let tasks = self.spec.tasks.iter().map(|choice| {
+            let card = self.lab.task(&choice.id).map(|t| t.card());
+            let version = card.map(|c| c.version);
+            let mut asked = serde_json::json!({"id": choice.id, "version": version,
+                "settings": choice.settings, "limit": choice.limit});
+            if let Some(content) = card.and_then(|c| c.content.as_deref()) {
+                asked["content"] = content.into();
+            }
+            asked
+        });
         let mut essence = serde_json::json!({
             "sizes": sizes,
-            "tasks": tasks,
+            "tasks": tasks.collect::<Vec<_>>(),
             "trials": self.spec.trials,
             "seed": self.spec.seed,
             "dtype": self.spec.opening.dtype,
@@ -73,14 +68,8 @@ impl Sweep<'_> {
         if !self.spec.judge.is_none() {
             essence["judge"] = serde_json::json!(self.spec.judge);
         }
-        let digest = blake3::hash(essence.to_string().as_bytes())
-            .to_hex()
-            .to_string();
-        let name = format!(
-            "sweep-{}-{}",
-            label(&sizes),
-            digest.get(..10).unwrap_or(&digest)
-        );
+        let digest = blake3::hash(essence.to_string().as_bytes()).to_hex();
+        let name = format!("sweep-{}-{}", label(&sizes), &digest.as_str()[..10]);
         let mut about = essence;
         about["schema"] = 1.into();
         about["command"] = command.into();
@@ -94,25 +83,17 @@ impl Sweep<'_> {
     /// The checkpoints of each of `n` shards: dealt out by size, the largest first.
     pub fn parts(&self, n: usize) -> Vec<Vec<Member>> {
         let costs: Vec<u64> = self.members.iter().map(cost).collect();
-        deal(&costs, n)
-            .into_iter()
-            .map(|hand| {
-                hand.iter()
-                    .filter_map(|&k| self.members.get(k))
-                    .cloned()
-                    .collect()
-            })
+        let member = |k| self.members.get(k).cloned();
+        let hands = deal(&costs, n).into_iter();
+        hands
+            .map(|hand| hand.into_iter().filter_map(member).collect())
             .collect()
     }
 
     /// The checkpoints that this process does.
     pub fn ours(&self) -> Vec<Member> {
         match self.shard {
-            Some(shard) => self
-                .parts(shard.of)
-                .into_iter()
-                .nth(shard.index)
-                .unwrap_or_default(),
+            Some(shard) => self.parts(shard.of).remove(shard.index),
             None => self.members.clone(),
         }
     }
@@ -136,7 +117,7 @@ impl Sweep<'_> {
         let log = hub::Log::at(&state.own().join("fetched.txt"));
         let mut fetched = Fetched::new(self.disk_limit);
         // What an earlier process of this sweep brought is the sweep's to remove, once it is done.
-        for model in log.earlier() {
+        for model in &log.earlier {
             if !left.iter().any(|m| m.model == *model)
                 && let Some(held) = mary_weights::hub::cached(model).and_then(|p| hub::held(&p))
             {
@@ -296,14 +277,9 @@ fn label(sizes: &[&str]) -> String {
         .first()
         .and_then(|s| s.rsplit('/').find(|p| !p.is_empty()))
         .unwrap_or("model");
-    let safe = |c: char| {
-        if c.is_ascii_alphanumeric() || "-._".contains(c) {
-            c
-        } else {
-            '-'
-        }
-    };
-    let label: String = first.chars().map(safe).take(40).collect();
+    let unsafe_in_names = |c: char| !(c.is_ascii_alphanumeric() || "-._".contains(c));
+    let label: String = first.chars().take(40).collect();
+    let label = label.replace(unsafe_in_names, "-");
     match sizes.len() {
         0 | 1 => label,
         n => format!("{label}-and-{}-more", n - 1),

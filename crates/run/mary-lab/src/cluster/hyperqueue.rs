@@ -33,12 +33,8 @@ fn submit(job: &Job) -> String {
     if job.needs.gpus > 0 {
         options.push(format!("--resource gpus/nvidia={}", job.needs.gpus));
     }
-    options.extend(
-        job.needs
-            .time
-            .iter()
-            .map(|t| format!("--time-limit {}", quoted(t))),
-    );
+    let time = job.needs.time.iter();
+    options.extend(time.map(|t| format!("--time-limit {}", quoted(t))));
     options.extend(job.needs.extra.iter().map(one_line));
     let log = |name: &str| quoted(&job.file(name).to_string_lossy());
     format!(

@@ -48,58 +48,44 @@ fn manifest(job: &Job) -> String {
          - type: DisruptionTarget\n            status: \"True\"\n",
     );
     array.push_str(&pod(job, &command, "Never", true));
+    let merge = format!("{}exec {}", job.preamble(), job.merge_command());
     format!(
         include_str!("kubernetes-merge.yaml"),
         array = array,
         name = name,
         DEADLINE = DEADLINE,
-        pod = pod(
-            job,
-            &format!("{}exec {}", job.preamble(), job.merge_command()),
-            "OnFailure",
-            false
-        ),
+        pod = pod(job, &merge, "OnFailure", false),
     )
 }
 
 fn pod(job: &Job, command: &str, restart: &str, works: bool) -> String {
     let needs = &job.needs;
-    let mut text = format!(
-        "  template:\n    spec:\n      restartPolicy: {restart}\n      terminationGracePeriodSeconds: 120\n      containers:\n        \
-         - name: mary\n          image: {}\n          command: [\"/bin/sh\", \"-c\"]\n          args:\n            - {}\n",
-        scalar(needs.image.as_deref().unwrap_or("mary:latest")),
-        scalar(&literal(command)),
-    );
-    let mut limits = Vec::new();
+    let limits = [
+        ("cpu", Some(needs.cpus.max(1).to_string())),
+        ("memory", needs.memory.clone()),
+        (
+            "nvidia.com/gpu",
+            (needs.gpus > 0).then(|| needs.gpus.to_string()),
+        ),
+    ];
+    let mut resources = String::new();
     if works {
-        limits.push(format!("cpu: {}", scalar(&needs.cpus.max(1).to_string())));
-        limits.extend(
-            needs
-                .memory
-                .iter()
-                .map(|m| format!("memory: {}", scalar(m))),
-        );
-        if needs.gpus > 0 {
-            limits.push(format!(
-                "nvidia.com/gpu: {}",
-                scalar(&needs.gpus.to_string())
-            ));
-        }
-    }
-    if !limits.is_empty() {
-        text.push_str("          resources:\n            limits:\n");
-        for limit in limits {
-            text.push_str(&format!("              {limit}\n"));
+        resources.push_str("          resources:\n            limits:\n");
+        for (name, limit) in limits {
+            let line = limit.map(|limit| format!("              {name}: {}\n", scalar(&limit)));
+            resources.extend(line);
         }
     }
     // The caches of shards lie on the node, not on the volume that all of them see.
-    text.push_str(&format!(
-        "          env:\n            - name: TMPDIR\n              value: /node\n          volumeMounts:\n            \
-         - name: runs\n              mountPath: {VOLUME}\n            - name: node\n              mountPath: /node\n      volumes:\n        \
-         - name: runs\n          persistentVolumeClaim:\n            claimName: {}\n        - name: node\n          emptyDir: {{}}\n",
-        scalar(needs.claim.as_deref().unwrap_or("mary")),
-    ));
-    text
+    format!(
+        include_str!("kubernetes-pod.yaml"),
+        restart = restart,
+        image = scalar(needs.image.as_deref().unwrap_or("mary:latest")),
+        command = scalar(&literal(command)),
+        resources = resources,
+        VOLUME = VOLUME,
+        claim = scalar(needs.claim.as_deref().unwrap_or("mary")),
+    )
 }
 
 /// A text that Kubernetes hands on as it is: it fills in `$(NAME)` and takes `$$` for one `$`.
@@ -115,11 +101,8 @@ fn scalar(text: &str) -> String {
 /// A name that Kubernetes accepts: lower case, digits and hyphens, and room for `-merge` behind it.
 fn name(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
-    let safe: String = lower
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .take(50)
-        .collect();
+    let short: String = lower.chars().take(50).collect();
+    let safe = short.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     safe.trim_matches('-').to_owned()
 }
 

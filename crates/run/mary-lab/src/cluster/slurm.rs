@@ -51,14 +51,16 @@ fn array(job: &Job, part: usize, tasks: usize) -> String {
         script = one_line(quoted(
             &job.file(&format!("slurm-{part}.sh")).to_string_lossy()
         )),
-        lines = lines
-            .iter()
-            .map(|l| format!("#SBATCH {}\n", one_line(l)))
-            .collect::<String>(),
+        lines = directives(&lines),
         preamble = job.preamble(),
         choose = Job::choose(&list, "SLURM_ARRAY_TASK_ID"),
         command = job.command(),
     )
+}
+
+fn directives(lines: &[String]) -> String {
+    let line = |l: &String| format!("#SBATCH {}\n", one_line(l));
+    lines.iter().map(line).collect()
 }
 
 /// A value in a directive. `sbatch` hands these lines to no shell: it cuts at spaces, removes quotes and
@@ -88,12 +90,8 @@ fn merge(job: &Job) -> String {
         output(job, "merge-%j.log"),
         "--open-mode=append".into(),
     ];
-    lines.extend(
-        job.needs
-            .partition
-            .iter()
-            .map(|p| format!("--partition={}", directive(p))),
-    );
+    let partition = job.needs.partition.iter();
+    lines.extend(partition.map(|p| format!("--partition={}", directive(p))));
     lines.extend(job.needs.extra.iter().cloned());
     format!(
         "#!/bin/bash\n\
@@ -101,10 +99,7 @@ fn merge(job: &Job) -> String {
          # Runs when they have ended, well or not, and says what is missing.\n\
          {}{}exec {}\n",
         one_line(job.folder.display()),
-        lines
-            .iter()
-            .map(|l| format!("#SBATCH {}\n", one_line(l)))
-            .collect::<String>(),
+        directives(&lines),
         job.preamble(),
         job.merge_command(),
     )

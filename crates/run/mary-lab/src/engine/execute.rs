@@ -105,7 +105,14 @@ pub fn execute(
     })?;
     let mut state = ExecutionState::new(execution, model.clone(), cache, observer)?;
     let result = match state.run() {
-        Err(EngineError::Interrupted) => state.show_unjudged(),
+        Err(EngineError::Interrupted) => {
+            // Answers that wait for their judge go to the log, as failed: they can be seen, and their judge is
+            // asked when the run goes on.
+            let mut unjudged = state.flight.unjudged().into_iter();
+            unjudged
+                .try_for_each(|slot| state.land(slot, &[]))
+                .and(Err(EngineError::Interrupted))
+        }
         other => other,
     };
     // Answers that arrived before a stop are kept whatever happened.
@@ -259,7 +266,10 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
                 let request = self.flight.peek(ticket).map(|ask| ask.request.clone())?;
                 return Some((ticket, request));
             }
-            if self.exhausted || !self.has_room() {
+            let pace = &self.run.pace;
+            let room = self.flight.len() + pace.window <= pace.in_flight
+                && self.flight.weight() < pace.bytes;
+            if self.exhausted || !room {
                 return None;
             }
             self.admit_window();
@@ -277,11 +287,6 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
             self.fault.get_or_insert(EngineError::Interrupted);
         }
         self.fault.is_some()
-    }
-
-    fn has_room(&self) -> bool {
-        self.flight.len() + self.run.pace.window <= self.run.pace.in_flight
-            && self.flight.weight() < self.run.pace.bytes
     }
 
     /// Takes a window of items in: the cache answers what it knows, the rest is queued in the planned order.
@@ -512,15 +517,6 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
             .map(Pending::replies)
             .unwrap_or_default();
         self.land(slot, &replies)
-    }
-
-    /// After an interruption answers that wait for their judge go to the log, as failed: they can be seen,
-    /// and their judge is asked when the run goes on.
-    fn show_unjudged(&mut self) -> Result<(), EngineError> {
-        for slot in self.flight.unjudged() {
-            self.land(slot, &[])?;
-        }
-        Err(EngineError::Interrupted)
     }
 
     /// Judges an item by its replies and announces it.

@@ -106,11 +106,8 @@ pub(crate) fn effects(
             let what = format!("direction {number} of layer {}", one.layer);
             Lots::new(seed, &what).direction(width, length)
         });
-        all.push(
-            std::iter::once(one.direction.clone())
-                .chain(others)
-                .collect(),
-        );
+        let own = std::iter::once(one.direction.clone());
+        all.push(own.chain(others).collect());
     }
     // By use, direction and text.
     let mut changes = vec![vec![Vec::with_capacity(texts.len()); 1 + random]; uses.len()];

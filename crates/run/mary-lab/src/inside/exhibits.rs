@@ -45,10 +45,7 @@ fn table(id: &str, number: usize, model: &str, rows: impl Iterator<Item = Vec<Ce
 }
 
 fn p_cell(p: f64) -> Cell {
-    Cell::figure(match p < 0.001 {
-        true => "< .001".into(),
-        false => format!("{p:.3}").replacen("0.", ".", 1),
-    })
+    Cell::figure(mary_contract::p_value(p))
 }
 
 fn yes(marked: bool) -> Cell {

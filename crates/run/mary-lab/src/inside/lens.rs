@@ -131,12 +131,8 @@ impl TunedLens {
         }
         let rows = weight.chunks_exact(self.width).zip(bias).zip(&state.0);
         let row = |((row, bias), own): ((&[f32], &f32), &f32)| {
-            let along: f64 = row
-                .iter()
-                .zip(&state.0)
-                .map(|(w, x)| f64::from(w * x))
-                .sum();
-            own + bias + along as f32
+            let along = row.iter().zip(&state.0).map(|(w, x)| f64::from(w * x));
+            own + bias + along.sum::<f64>() as f32
         };
         Ok(Vector(rows.map(row).collect()))
     }
@@ -265,10 +261,7 @@ fn over_texts(found: &[Glimpse], word: &str, layer: usize) -> LensLayer {
         word: word.to_owned(),
         layer,
         logprob: mean_t(&values, LEVEL).unwrap_or(alone),
-        rank: ranks
-            .get(ranks.len().saturating_sub(1) / 2)
-            .copied()
-            .unwrap_or(0),
+        rank: *ranks.get(ranks.len().saturating_sub(1) / 2).unwrap_or(&0),
     }
 }
 

@@ -299,11 +299,8 @@ impl Patching<'_> {
                     continue;
                 };
                 let apart = states.next().map(|(a, b)| distance(a, b));
-                for (which, operation) in self
-                    .operations(at, cell, spot, apart)
-                    .into_iter()
-                    .enumerate()
-                {
+                let operations = self.operations(at, cell, spot, apart).into_iter();
+                for (which, operation) in operations.enumerate() {
                     let Some(operation) = operation.filter(|_| controls || which == 0) else {
                         continue;
                     };
@@ -350,10 +347,8 @@ impl Patching<'_> {
             place,
             site: None,
         };
-        let mut lots = Lots::new(
-            self.options.seed,
-            &format!("{at} {} {}", cell.site, cell.key),
-        );
+        let what = format!("{at} {} {}", cell.site, cell.key);
+        let mut lots = Lots::new(self.options.seed, &what);
         // Controls bring foreign values without what sets the two sides of this pair apart: from a text after which
         // the same continuation is wrong, and from elsewhere in the text that is changed. Another clean text, or
         // another place of this one, may bring the same property along.
@@ -369,10 +364,8 @@ impl Patching<'_> {
             let text = self.texts(&pairs[other])[0];
             Some(from(text, self.order(self.spot(other, &cell.key)?.ends)[0]))
         });
-        let places: Vec<&Spot> = self.spots[at]
-            .iter()
-            .filter(|s| s.ends != spot.ends)
-            .collect();
+        let places = self.spots[at].iter().filter(|s| s.ends != spot.ends);
+        let places: Vec<&Spot> = places.collect();
         let own = self.texts(&pairs[at])[0];
         let elsewhere = places.get(lots.below(places.len()));
         [
@@ -425,9 +418,8 @@ impl Patching<'_> {
                 let Some(control) = over(which, &|_, control| control).transpose()? else {
                     continue;
                 };
-                if let Some(beyond) =
-                    over(which, &|change, control| change - control).transpose()?
-                {
+                let beyond = over(which, &|change, control| change - control);
+                if let Some(beyond) = beyond.transpose()? {
                     p = p.max(p_of(&beyond));
                     above &= beyond.low > 0.0;
                 }

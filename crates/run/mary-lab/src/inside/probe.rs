@@ -76,7 +76,7 @@ impl ProbeTexts {
                 text.split_whitespace()
                     .next_back()
                     .unwrap_or_default()
-                    .to_owned()
+                    .into()
             };
             if row.columns.contains_key("good") && row.columns.contains_key("bad") {
                 let words = [column("good")?, column("bad")?];
@@ -234,19 +234,20 @@ pub fn probe(
         let right = held_out(rows, &labels, &folds).map_err(failed)?;
         let mut control = vec![0.0; rows.len()];
         for task in 0..TASKS {
-            let drawn = control_labels(of, seed + task);
+            // The labels of a control task: each kind has one, drawn by lot.
+            let label =
+                |t: &ProbeText| Lots::new(seed + task, &format!("kind {}", t.kind)).below(2) == 1;
+            let drawn: Vec<bool> = of.texts.iter().map(label).collect();
             let found = held_out(rows, &drawn, &folds).map_err(failed)?;
             let each = control.iter_mut().zip(found);
             each.for_each(|(sum, right)| *sum += right / TASKS as f64);
         }
-        let rows = beside.as_ref().map(|b| &b[layer]);
-        let untrained = rows
-            .map(|rows| held_out(rows, &labels, &folds))
-            .transpose()
-            .map_err(failed)?;
-        found.layers.push(
-            probed(layer, [&right, &control], untrained.as_deref(), &groups).map_err(failed)?,
-        );
+        let untrained = beside
+            .as_ref()
+            .map(|b| held_out(&b[layer], &labels, &folds));
+        let untrained = untrained.transpose().map_err(failed)?;
+        let probed = probed(layer, [&right, &control], untrained.as_deref(), &groups);
+        found.layers.push(probed.map_err(failed)?);
     }
     let all: Vec<f64> = found.layers.iter().map(|l| l.p).collect();
     for (layer, p) in found.layers.iter_mut().zip(holm(&all).map_err(failed)?) {
@@ -302,12 +303,6 @@ fn probed(
         p_holm: 1.0,
         marked,
     })
-}
-
-/// The labels of a control task: each kind has one, drawn by lot.
-fn control_labels(of: &ProbeTexts, seed: u64) -> Vec<bool> {
-    let label = |t: &ProbeText| Lots::new(seed, &format!("kind {}", t.kind)).below(2) == 1;
-    of.texts.iter().map(label).collect()
 }
 
 fn notes(of: &ProbeTexts, folds: &[usize]) -> Vec<String> {

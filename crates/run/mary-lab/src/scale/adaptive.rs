@@ -214,7 +214,7 @@ pub(crate) struct Course<'a> {
     log: PathBuf,
     turns: Vec<Turn>,
     /// Items that came to an end, with their score where they have one.
-    landed: HashMap<usize, Option<u8>>,
+    pub(crate) landed: HashMap<usize, Option<u8>>,
     /// Items asked by this process, which are not asked again by it where they failed.
     tried: Vec<usize>,
 }
@@ -236,11 +236,6 @@ impl Course<'_> {
     fn answers(&self) -> Vec<(usize, u8)> {
         let known = |at: usize| Some((at, (*self.landed.get(&at)?)?));
         self.asked().filter_map(known).collect()
-    }
-
-    /// How many items came to an end.
-    pub(crate) fn answered(&self) -> usize {
-        self.landed.len()
     }
 
     fn standing(&self) -> Option<Standing> {

@@ -15,7 +15,7 @@ pub const PEOPLE: &str = "people";
 /// The group of everybody else.
 pub const MODELS: &str = "models";
 /// The group of who stands in a table without groups.
-const SUBJECTS: &str = "subjects";
+pub(super) const SUBJECTS: &str = "subjects";
 /// Characters of an item's text that are kept.
 const TEXT: usize = 400;
 

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use mary_contract::{CheckpointName, Figure, Point, ReferenceLine, Series};
+use mary_stats::LEVEL;
+use mary_stats::intervals::mean_t;
 use mary_stats::irt::Item;
 use mary_stats::irt::scale::stand;
 
-use super::answers::{Answers, PEOPLE};
+use super::answers::{Answers, MODELS, SUBJECTS};
 use super::kept::{Scale, ScaleSubject};
 use crate::{DECLARED, RunError};
 
@@ -84,22 +86,83 @@ pub(super) fn development(scale: &Scale) -> Option<Figure> {
     lines
         .values_mut()
         .for_each(|points| points.sort_by(|a, b| a.x.total_cmp(&b.x)));
-    let mut people: Vec<f64> = scale
-        .subjects
-        .iter()
-        .filter(|subject| subject.group == PEOPLE)
-        .filter_map(|subject| Some(subject.ability.as_ref()?.value))
-        .collect();
-    people.sort_by(f64::total_cmp);
-    let middle = people.get(people.len() / 2).map(|y| ReferenceLine {
-        name: "people, in the middle".into(),
-        y: *y,
-    });
     let series = lines.into_iter();
     let mut drawn = DECLARED
         .figure("scale-development")
         .saying("x", if tokens { "tokens seen" } else { "step" })
         .with_series(series.map(|(name, points)| Series::measured(name, points)));
-    drawn.references.extend(middle);
+    drawn.references = of_people(scale);
     drawn.if_measured()
+}
+
+/// Where people stand on average: each group beside the models, such as children of an age and adults.
+fn of_people(scale: &Scale) -> Vec<ReferenceLine> {
+    let mut groups = BTreeMap::<&str, Vec<f64>>::new();
+    let beside = |group: &&str| ![MODELS, SUBJECTS].contains(group);
+    for subject in &scale.subjects {
+        let group = Some(subject.group.as_str()).filter(beside);
+        if let (Some(group), Some(ability)) = (group, &subject.ability) {
+            groups.entry(group).or_default().push(ability.value);
+        }
+    }
+    let line = |(group, abilities): (&str, Vec<f64>)| match mean_t(&abilities, LEVEL) {
+        Ok(mean) => ReferenceLine {
+            name: format!(
+                "{group}, mean of {}: {:.2} [{:.2}, {:.2}]",
+                mean.n, mean.value, mean.low, mean.high
+            ),
+            y: mean.value,
+        },
+        Err(_) => ReferenceLine {
+            name: format!("{group}, one"),
+            y: abilities.first().copied().unwrap_or_default(),
+        },
+    };
+    groups.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use mary_stats::irt::scale::Curve;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_group_of_people_has_its_mean_on_the_figure_of_training() {
+        let subject = |(name, group, value): &(&str, &str, f64)| {
+            let ability = json!({"value": value, "low": value - 0.5, "high": value + 0.5, "n": 30, "method": "posterior"});
+            json!({"name": name, "group": group, "lineage": name, "answers": 30, "calibrates": true, "ability": ability,
+                   "expected": null, "above_chance": true, "outfit": null})
+        };
+        let checkpoints = [
+            ("builtin/nano@step64", MODELS, -1.0),
+            ("builtin/nano@step512", MODELS, 0.5),
+            ("openai/m", MODELS, 2.0),
+        ];
+        let of = |people: &[(&str, &str, f64)]| {
+            let subjects: Vec<_> = checkpoints.iter().chain(people).map(subject).collect();
+            let scale = json!({"schema": 1, "version": "", "findings": [], "sources": [], "tasks": [], "curve": Curve::OnePl,
+                               "compared": [], "items": [], "unscaled": [], "subjects": subjects, "reliability": null});
+            let scale: Scale = serde_json::from_value(scale).unwrap();
+            development(&scale).unwrap()
+        };
+        let people = [
+            ("a", "adults", 1.0),
+            ("b", "adults", 2.0),
+            ("c", "adults", 3.0),
+            ("d", "children", 0.25),
+            ("e", SUBJECTS, 9.0),
+        ];
+        let drawn = of(&people);
+        assert_eq!(drawn.series.len(), 1);
+        let lines: Vec<(&str, f64)> = drawn.references.iter().map(|r| (&*r.name, r.y)).collect();
+        // Student's quantile with two degrees of freedom, 4.303, over the root of three.
+        let expected = [
+            ("adults, mean of 3: 2.00 [-0.48, 4.48]", 2.0),
+            ("children, one", 0.25),
+        ];
+        assert_eq!(lines, expected);
+        assert!(of(&[]).references.is_empty());
+    }
 }

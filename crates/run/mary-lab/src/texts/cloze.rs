@@ -88,12 +88,18 @@ pub(super) fn search(answers: &[Told], spaced: bool, top: usize) -> Cloze {
 
 /// What follows a beginning, asked after the text before the blank.
 pub(super) fn ask(before: &str, space: &str, begun: &str) -> Ask {
+    let prefix = format!("{before}{space}{begun}");
+    likeliest(prefix, BLANK.to_owned(), Start::Model, SEEN)
+}
+
+/// Asks for so many of the likeliest tokens in a blank.
+pub(super) fn likeliest(prefix: String, blank: String, start: Start, top: u32) -> Ask {
     Ask::subject(Request::Score(Score {
-        prefix: Prompt::plain(format!("{before}{space}{begun}")),
-        continuations: vec![BLANK.to_owned()],
-        start: Start::Model,
+        prefix: Prompt::plain(prefix),
+        continuations: vec![blank],
+        start,
         details: Details {
-            top: SEEN,
+            top,
             ..Details::default()
         },
     }))

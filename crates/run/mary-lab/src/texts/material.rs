@@ -1,6 +1,6 @@
 //! What the instruments share in reading a user's rows: columns by name, unique ids, errors with a line.
 
-use mary_contract::{SampleId, TaskError};
+use mary_contract::{SampleId, TaskCard, TaskError};
 use mary_platform::DigestMap;
 use mary_taskfile::{Material, MaterialRow, MaterialRows};
 use serde_json::Value;
@@ -163,8 +163,9 @@ pub(crate) fn id(material: &Material, row: &MaterialRow) -> Result<String, TaskE
     }
 }
 
-/// The id of a task on a file: its family and the file's name, as a task's id may be written.
-pub(crate) fn task_id(family: &str, material: &Material) -> String {
+/// The card of a task on a file, whose id is its family and the file's name, as a task's id may be written;
+/// `made_of` is what else decides what is asked.
+pub(crate) fn card(family: &str, material: &Material, about: &str, made_of: &str) -> TaskCard {
     let stem = material.path().file_stem().unwrap_or_default();
     let fitting: String = stem
         .to_string_lossy()
@@ -179,5 +180,19 @@ pub(crate) fn task_id(family: &str, material: &Material) -> String {
     } else {
         &fitting
     };
-    format!("{family}/{name}")
+    let (title, id) = (file_name(material), format!("{family}/{name}"));
+    let mut card = TaskCard::new(id, title, about.to_owned());
+    let content = blake3::hash(format!("{}\n{made_of}", material.hash()).as_bytes());
+    card.content = Some(content.to_hex().to_string().into());
+    card
+}
+
+fn file_name(material: &Material) -> String {
+    let name = material.path().file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Which file it is, for the conventions of a task.
+pub(crate) fn origin(material: &Material) -> String {
+    format!("{}, blake3 {}", file_name(material), material.hash())
 }

@@ -149,7 +149,8 @@ impl<W: Write + Send> Writer<W> {
             Out::Columns { out, rows } => {
                 rows.push(cells);
                 if rows.len() >= GROUP {
-                    group(out, &self.head, std::mem::take(rows)).map_err(broken)?;
+                    group(out, &self.head, rows).map_err(broken)?;
+                    rows.clear();
                 }
                 Ok(())
             }
@@ -162,7 +163,7 @@ impl<W: Write + Send> Writer<W> {
             Out::Fields(mut out) => out.flush(),
             Out::Lines(mut out) => out.flush(),
             Out::Columns { mut out, rows } => {
-                group(&mut out, &self.head, rows).map_err(broken)?;
+                group(&mut out, &self.head, &rows).map_err(broken)?;
                 out.close().map_err(broken)?;
                 Ok(())
             }
@@ -220,47 +221,31 @@ pub(crate) fn parquet_file<W: Write + Send>(
 fn group<W: Write + Send>(
     out: &mut SerializedFileWriter<W>,
     head: &Head,
-    rows: Vec<Vec<Cell>>,
+    rows: &[Vec<Cell>],
 ) -> Result<(), ParquetError> {
     if rows.is_empty() {
         return Ok(());
     }
-    let mut columns: Vec<Vec<Cell>> = head
-        .iter()
-        .map(|_| Vec::with_capacity(rows.len()))
-        .collect();
-    for row in rows {
-        for (column, cell) in columns.iter_mut().zip(row) {
-            column.push(cell);
-        }
-    }
     let mut group = out.next_row_group()?;
-    for cells in columns {
+    for at in 0..head.len() {
         let Some(mut writer) = group.next_column()? else {
             return Err(ParquetError::General("the form has fewer columns".into()));
         };
-        let there = cells.iter().map(|cell| i16::from(!cell.is_null()));
-        let there: Vec<i16> = there.collect();
-        match writer.untyped() {
-            ColumnWriter::ByteArrayColumnWriter(w) => {
-                let texts = cells.iter().filter_map(Value::as_str);
-                let texts: Vec<ByteArray> = texts.map(ByteArray::from).collect();
-                w.write_batch(&texts, Some(&there), None)?;
-            }
-            ColumnWriter::DoubleColumnWriter(w) => {
-                let numbers: Vec<f64> = cells.iter().filter_map(Value::as_f64).collect();
-                w.write_batch(&numbers, Some(&there), None)?;
-            }
-            ColumnWriter::Int64ColumnWriter(w) => {
-                let counts: Vec<i64> = cells.iter().filter_map(Value::as_i64).collect();
-                w.write_batch(&counts, Some(&there), None)?;
-            }
-            ColumnWriter::BoolColumnWriter(w) => {
-                let flags: Vec<bool> = cells.iter().filter_map(Value::as_bool).collect();
-                w.write_batch(&flags, Some(&there), None)?;
-            }
-            _ => return Err(ParquetError::General("a column has another type".into())),
+        let cells = || rows.iter().filter_map(|row| row.get(at));
+        let there: Vec<i16> = cells().map(|cell| i16::from(!cell.is_null())).collect();
+        macro_rules! put {
+            ($writer:ident, $value:expr) => {{
+                let values: Vec<_> = cells().filter_map($value).collect();
+                $writer.write_batch(&values, Some(&there), None)?
+            }};
         }
+        match writer.untyped() {
+            ColumnWriter::ByteArrayColumnWriter(w) => put!(w, |c| c.as_str().map(ByteArray::from)),
+            ColumnWriter::DoubleColumnWriter(w) => put!(w, Value::as_f64),
+            ColumnWriter::Int64ColumnWriter(w) => put!(w, Value::as_i64),
+            ColumnWriter::BoolColumnWriter(w) => put!(w, Value::as_bool),
+            _ => return Err(ParquetError::General("a column has another type".into())),
+        };
         writer.close()?;
     }
     group.close()?;

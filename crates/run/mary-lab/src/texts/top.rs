@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, BLANK, Cell, DataSource, Details, FollowUp, InForce, Item, Items, Judgement, Needs,
-    Prompt, Reply, Request, Response, Sample, Score, Start, Table, Target, Task, TaskCard,
-    TaskError, TaskSettings, UnscoredReason,
+    BLANK, Cell, DataSource, FollowUp, InForce, Item, Items, Judgement, Needs, Reply, Response,
+    Sample, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use serde_json::json;
 
@@ -118,15 +117,8 @@ impl Task for TopTask {
     fn items(&self, _: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
         let item = |(place, sentence): (usize, &String)| {
             let (before, blank) = parts(sentence);
-            let ask = Ask::subject(Request::Score(Score {
-                prefix: Prompt::plain(before),
-                continuations: vec![blank],
-                start: Start::Model,
-                details: Details {
-                    top: if self.whole { cloze::SEEN } else { self.top },
-                    ..Details::default()
-                },
-            }));
+            let top = if self.whole { cloze::SEEN } else { self.top };
+            let ask = cloze::likeliest(before, blank, Start::Model, top);
             let target = Target::Data(json!(sentence));
             Ok(Item::new(format!("{:03}", place + 1), target, vec![ask]))
         };

@@ -218,17 +218,18 @@ pub(super) fn unpack(key: &Key, stored: &[u8]) -> Unpacked {
         _ => return Unpacked::Damaged,
     };
     let read = match form {
-        b'd' => inflated(bytes).and_then(|json| serde_json::from_slice(&json).ok()),
+        b'd' => {
+            let mut json = Vec::new();
+            let inflated = DeflateDecoder::new(bytes)
+                .take(LARGEST)
+                .read_to_end(&mut json);
+            inflated
+                .ok()
+                .and_then(|_| serde_json::from_slice(&json).ok())
+        }
         _ => serde_json::from_slice(bytes).ok(),
     };
     read.map_or(Unpacked::Unknown, |reply| Unpacked::Answer(Box::new(reply)))
-}
-
-fn inflated(packed: &[u8]) -> Option<Vec<u8>> {
-    let mut json = Vec::new();
-    let mut decoder = DeflateDecoder::new(packed).take(LARGEST);
-    decoder.read_to_end(&mut json).ok()?;
-    Some(json)
 }
 
 pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {

@@ -1,5 +1,6 @@
 //! What lm-evaluation-harness writes: aggregated results and one line per sample.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -47,9 +48,10 @@ fn results(run: &RunFolder, model: &str, groups: &[Group]) -> Value {
         let name = file_name_of_task(&group.task);
         let mut row = Map::new();
         row.insert("alias".into(), group.task.clone().into());
-        let measures = group.measures.iter().map(|(n, t)| (n.as_str(), t));
+        let measures = group.measures.iter().map(|(n, t)| (theirs(n), t));
         let mut better = Map::new();
-        for (metric, tally) in std::iter::once(("acc", &group.score)).chain(measures) {
+        let score = (of_score(&group.measures), &group.score);
+        for (metric, tally) in std::iter::once(score).chain(measures) {
             if let Some(mean) = tally.mean() {
                 row.insert(format!("{metric},none"), mean.into());
                 let error = tally.standard_error();
@@ -110,6 +112,27 @@ fn results(run: &RunFolder, model: &str, groups: &[Group]) -> Value {
     })
 }
 
+/// What the harness calls a measure of ours.
+fn theirs(measure: &str) -> &str {
+    match measure {
+        "by_sum" => "acc",
+        "by_character" => "acc_norm",
+        "by_byte" => "acc_bytes",
+        own => own,
+    }
+}
+
+/// What it calls the score: a task of options has a measure for each normalisation that is not the score's.
+fn of_score<T>(measures: &BTreeMap<String, T>) -> &'static str {
+    let has = |name| measures.contains_key(name);
+    match (has("by_sum"), has("by_character"), has("by_byte")) {
+        (false, ..) => "acc",
+        (true, false, _) => "acc_norm",
+        (true, true, false) => "acc_bytes",
+        (true, true, true) => "score",
+    }
+}
+
 fn write_samples(run: &RunFolder, group: &Group, path: &Path) -> Result<(), StoreError> {
     let file = create(path)?;
     let mut out = BufWriter::new(file);
@@ -140,14 +163,17 @@ fn line_of(n: usize, sample: &Sample) -> Value {
     if let Some(object) = line.as_object_mut() {
         let mut metrics = Vec::new();
         if let Outcome::Scored(score) = sample.judgement.outcome {
-            metrics.push(("acc".to_owned(), score));
+            metrics.push((of_score(&sample.judgement.measures), score));
         }
-        metrics.extend(sample.judgement.measures.clone());
-        let names: Vec<_> = metrics.iter().map(|(name, _)| name.clone()).collect();
+        let measures = sample.judgement.measures.iter();
+        metrics.extend(measures.map(|(name, value)| (theirs(name), *value)));
+        let names: Vec<_> = metrics.iter().map(|(name, _)| *name).collect();
         object.insert("metrics".into(), json!(names));
         for (name, value) in metrics {
             // A convention of ours must not hide a field of theirs.
-            object.entry(name).or_insert_with(|| value.into());
+            object
+                .entry(name.to_owned())
+                .or_insert_with(|| value.into());
         }
     }
     line

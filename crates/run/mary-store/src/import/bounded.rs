@@ -51,6 +51,14 @@ impl<'de> DeserializeSeed<'de> for Bounded<'_> {
     }
 }
 
+macro_rules! one {
+    ($($visit:ident: $kind:ty),*) => {
+        $(fn $visit<E: Error>(self, value: $kind) -> Result<Value, E> {
+            self.one(value)
+        })*
+    };
+}
+
 impl<'de> Visitor<'de> for Bounded<'_> {
     type Value = Value;
 
@@ -62,21 +70,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         self.one(Value::Null)
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        self.one(value)
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        self.one(value)
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        self.one(value)
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        self.one(value)
-    }
+    one!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64);
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
         self.take(value.len())?;
@@ -108,7 +102,8 @@ const WORDS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
 /// end after so many bytes and hold no endless text or number.
 pub(super) struct Lenient<R> {
     inner: R,
-    left: u64,
+    /// Bytes that may still come.
+    pub(super) left: u64,
     in_string: bool,
     escaped: bool,
     /// Bytes of the text or number that is being read.
@@ -135,11 +130,6 @@ impl<R: BufRead> Lenient<R> {
             sent: 0,
             found: false,
         }
-    }
-
-    /// Bytes that may still come.
-    pub(super) fn left(&self) -> u64 {
-        self.left
     }
 
     /// Cleans the next piece of the stream; an empty `ready` afterwards is its end.

@@ -182,7 +182,7 @@ impl Archive<'_> {
             false => bad(format!("expected JSON, found: {e}")),
         });
         drop(from);
-        *left = lenient.left();
+        *left = lenient.left;
         read
     }
 }

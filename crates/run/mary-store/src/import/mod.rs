@@ -119,8 +119,8 @@ impl<'a> Room<'a> {
 #[derive(Debug)]
 pub struct Foreign {
     tool: &'static str,
-    model: String,
-    task: String,
+    pub model: String,
+    pub task: String,
     task_version: u32,
     created: String,
     trials: u32,
@@ -130,14 +130,6 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    pub fn task(&self) -> &str {
-        &self.task
-    }
-
-    pub fn model(&self) -> &str {
-        &self.model
-    }
-
     pub fn samples(&self) -> impl Iterator<Item = &Sample> {
         self.samples.iter().map(|(_, sample)| sample)
     }

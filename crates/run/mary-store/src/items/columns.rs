@@ -12,23 +12,12 @@ use crate::fault::io_at;
 use crate::parquet::{Cell, FileNotes, GroupLimits, TableWriter};
 
 /// The columns, in order; `correct` is a number.
-const COLUMNS: [&str; 15] = [
-    "id",
-    "task",
-    "seed",
-    "kind",
-    "prompt",
-    "messages",
-    "images",
-    "continuations",
-    "options",
-    "correct",
-    "target",
-    "stratum",
-    "cluster",
-    "tags",
-    "asks",
-];
+const COLUMNS: &str = "id task seed kind prompt messages images continuations options correct target stratum cluster \
+                       tags asks";
+
+fn columns() -> impl Iterator<Item = &'static str> {
+    COLUMNS.split(' ')
+}
 
 fn cell(row: &Value, name: &str) -> Option<String> {
     match row.get(name)? {
@@ -47,7 +36,7 @@ impl Csv {
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         let said = |e: csv::Error| io_at(path)(io::Error::other(e));
         let mut out = csv::Writer::from_path(path).map_err(said)?;
-        out.write_record(COLUMNS).map_err(said)?;
+        out.write_record(columns()).map_err(said)?;
         Ok(Self {
             path: path.to_owned(),
             out,
@@ -57,9 +46,7 @@ impl Csv {
 
 impl Sink for Csv {
     fn put(&mut self, row: &Value) -> Result<(), ItemsError> {
-        let cells = COLUMNS
-            .iter()
-            .map(|name| cell(row, name).unwrap_or_default());
+        let cells = columns().map(|name| cell(row, name).unwrap_or_default());
         let written = self.out.write_record(cells);
         Ok(written.map_err(|e| io_at(&self.path)(io::Error::other(e)))?)
     }
@@ -74,11 +61,11 @@ pub(super) struct Parquet(TableWriter);
 impl Parquet {
     pub fn create(path: &Path, of: &ItemsOf) -> Result<Self, StoreError> {
         let file = File::create(path).map_err(io_at(path))?;
-        let columns = COLUMNS.map(|name| match name {
-            "seed" | "correct" => format!("optional int64 {name};"),
-            _ => format!("optional binary {name} (String);"),
+        let columns = columns().map(|name| match name {
+            "seed" | "correct" => format!("optional int64 {name}; "),
+            _ => format!("optional binary {name} (String); "),
         });
-        let schema = format!("message items {{ {} }}", columns.join(" "));
+        let schema = format!("message items {{ {}}}", columns.collect::<String>());
         let notes = FileNotes {
             created_by: None,
             metadata: vec![
@@ -97,7 +84,7 @@ impl Parquet {
 
 impl Sink for Parquet {
     fn put(&mut self, row: &Value) -> Result<(), ItemsError> {
-        let cells = COLUMNS.iter().map(|&name| match name {
+        let cells = columns().map(|name| match name {
             "seed" | "correct" => Cell::Whole(row.get(name).and_then(Value::as_i64)),
             _ => Cell::Text(cell(row, name)),
         });

@@ -31,42 +31,23 @@ impl Task {
 
     fn text(&self) -> Result<String, StoreError> {
         let data = std::fs::canonicalize(&self.data).map_err(io_at(&self.data))?;
-        let name: String = self
-            .of
-            .task
-            .chars()
-            .map(|c| if c.is_alphanumeric() { c } else { '_' })
-            .collect();
-        let name = format!("mary_{name}_seed{}", self.of.seed);
+        let name = self.of.task.replace(|c: char| !c.is_alphanumeric(), "_");
         let output = self.output.unwrap_or("generate_until");
         // Rows hold prompts and options as they are asked, spaces included, so nothing is put between.
         let asked = match output {
-            "multiple_choice" => {
-                "doc_to_text: prompt\ndoc_to_choice: continuations\ndoc_to_target: gold\n\
-                 metric_list:\n- {metric: acc, aggregation: mean, higher_is_better: true}\n\
-                 - {metric: acc_norm, aggregation: mean, higher_is_better: true}\n"
-            }
-            "loglikelihood" => {
-                "doc_to_text: prompt\ndoc_to_target: target\n\
-                 metric_list:\n- {metric: perplexity, aggregation: perplexity, higher_is_better: false}\n\
-                 - {metric: acc, aggregation: mean, higher_is_better: true}\n"
-            }
-            _ => {
-                "doc_to_text: prompt\ndoc_to_target: target\n\
-                 generation_kwargs: {until: [\"\\n\"], do_sample: false, temperature: 0.0}\n\
-                 filter_list:\n- name: bare\n  filter: [{function: remove_whitespace}, {function: take_first}]\n\
-                 metric_list:\n- {metric: exact_match, aggregation: mean, higher_is_better: true, \
-                 ignore_case: true, ignore_punctuation: true}\n"
-            }
+            "multiple_choice" => include_str!("lm_eval/multiple_choice.yaml"),
+            "loglikelihood" => include_str!("lm_eval/loglikelihood.yaml"),
+            _ => include_str!("lm_eval/generate_until.yaml"),
         };
         Ok(format!(
-            "task: {name}\ndataset_path: json\ndataset_kwargs:\n  data_files:\n    test: {}\n\
-             test_split: test\nnum_fewshot: 0\noutput_type: {output}\ntarget_delimiter: \"\"\n{asked}\
-             metadata:\n  version: 1.0\n  mary_task: {}\n  mary_version: {}\n  mary_seed: {}\n",
-            json!(data.display().to_string()),
-            json!(self.of.task),
-            json!(self.of.version),
-            self.of.seed
+            include_str!("lm_eval/task.yaml"),
+            name = format_args!("mary_{name}_seed{}", self.of.seed),
+            data = json!(data.display().to_string()),
+            output = output,
+            asked = asked,
+            task = json!(self.of.task),
+            version = json!(self.of.version),
+            seed = self.of.seed
         ))
     }
 }

@@ -3,7 +3,7 @@
 use mary_contract::{Generated, Item, Judgement, Reply, Scored};
 
 use super::{LETTERS, read};
-use crate::verdict::{Answer, Answered, by_scores, by_words};
+use crate::verdict::{by_scores, by_words};
 
 /// Judges one item with a choice as its target. `index` is the number that was asked under, where the
 /// paper's reading is to check it.
@@ -12,18 +12,14 @@ use crate::verdict::{Answer, Answered, by_scores, by_words};
 /// reading, and both come once more for the item's `subtask` and `modality` (`exact[V-CA]`), since the
 /// paper's tables have those columns. `said_a` … `said_d` show a leaning to a place.
 pub fn judge(item: &Item, answers: &[Reply], index: Option<u32>) -> Judgement {
-    let asked = match Answered::read(item, answers) {
-        Ok(asked) => asked,
-        Err(why) => return Judgement::fault(why),
+    let by_scores = |options: &[String], correct: usize, scored: &Scored| {
+        judge_letters(options.len(), correct, scored)
     };
-    match asked.answer {
-        Answer::Scored(scored) => judge_letters(asked.options.len(), asked.correct, scored),
-        Answer::Written(answer) => {
-            let said = read::robustly(&answer.text, asked.options);
-            let exact = read::exactly(&answer.text, index);
-            judge_words(item, asked.correct, answer, (said, exact))
-        }
-    }
+    Judgement::of_choice(item, answers, by_scores, |options, correct, answer| {
+        let said = read::robustly(&answer.text, options);
+        let exact = read::exactly(&answer.text, index);
+        judge_words(item, correct, answer, (said, exact))
+    })
 }
 
 fn letter(place: usize) -> &'static str {

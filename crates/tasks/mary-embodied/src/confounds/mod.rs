@@ -115,14 +115,6 @@ impl Gathered {
     }
 }
 
-fn p_cell(p: f64) -> String {
-    if p < 0.001 {
-        "< 0.001".to_owned()
-    } else {
-        format!("{p:.3}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use mary_contract::{Item, Judgement, SampleId};

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Cell, Table};
+use mary_contract::{Cell, Table, p_value};
 use mary_stats::{multiple, rank};
 
 use super::norms::Norms;
-use super::p_cell;
 use crate::Subtask;
 use crate::exhibits::DECLARED;
 use crate::published::published;
@@ -155,13 +154,13 @@ pub(super) fn right_and_wrong(all: &Questions) -> Option<Table> {
                 mean(&wrong),
                 format!("{:.0}", test.u),
                 format!("{:.3}", test.superiority),
-                p_cell(test.p),
+                p_value(test.p),
             ]);
         }
     }
     let corrected = multiple::holm(&p_values).ok()?;
     for (row, p) in rows.iter_mut().zip(corrected) {
-        row.push(p_cell(p));
+        row.push(p_value(p));
     }
     let table = DECLARED.table("embodied-confounds");
     Some(table.with_rows(Cell::figures(rows)))
@@ -218,7 +217,7 @@ mod tests {
         let all = BTreeMap::from([("m".to_owned(), records)]);
         let table = right_and_wrong(&all).unwrap();
         assert_eq!(table.rows.len(), 1);
-        assert_eq!(table.rows[0][8], "< 0.001");
+        assert_eq!(table.rows[0][8], "< .001");
         let table = by_subtask(&all).unwrap();
         assert_eq!(table.rows[0][..2], ["V-S", "40"]);
         assert_eq!(table.rows[0][3], "–");

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Cell, Table};
+use mary_contract::{Cell, Table, p_value};
 use mary_stats::distributions::chi_squared_upper;
 use mary_stats::logistic::{Logistic, logistic};
 
-use super::p_cell;
 use super::questions::{CONFOUNDS, QuestionRecord};
 use crate::Subtask;
 use crate::exhibits::DECLARED;
@@ -71,7 +70,7 @@ pub(super) fn coefficient_rows(names: &[String], fit: &Logistic) -> Vec<Vec<Stri
             format!("{b:+.3} ({error:.3})"),
             ratio(*b),
             format!("[{}, {}]", ratio(b - 1.96 * error), ratio(b + 1.96 * error)),
-            p_cell(*p),
+            p_value(*p),
         ]
     });
     rows.collect()
@@ -122,7 +121,7 @@ pub(super) fn question_regression(
                 format!("χ² = {gain:.1}, df = {}", dropped.len()),
                 "–".into(),
                 "–".into(),
-                p_cell(p),
+                p_value(p),
             ]);
         }
     }
@@ -166,8 +165,8 @@ mod tests {
             let row = table.rows.iter().find(|r| r[0].starts_with(term)).unwrap();
             row[4].clone()
         };
-        assert_eq!(p("A (against V-S)"), "< 0.001");
-        assert_eq!(p("all subtasks"), "< 0.001");
+        assert_eq!(p("A (against V-S)"), "< .001");
+        assert_eq!(p("all subtasks"), "< .001");
         assert!(p("length").parse::<f64>().unwrap() > 0.05);
         assert!(p("all confounds").parse::<f64>().unwrap() > 0.05);
     }

@@ -1,22 +1,20 @@
 //! The verdict on one answer about a picture.
 
-use mary_contract::{Item, Judgement, Reply};
+use mary_contract::{Item, Judgement, Reply, Scored};
 
-use crate::verdict::{Answer, Answered, by_scores, by_words};
+use crate::verdict::{by_scores, by_words};
 
 pub(super) fn judge(item: &Item, answers: &[Reply]) -> Judgement {
-    let asked = match Answered::read(item, answers) {
-        Ok(asked) => asked,
-        Err(why) => return Judgement::fault(why),
-    };
-    let (options, correct) = (asked.options, asked.correct);
-    let name = |place: usize| options.get(place).map_or("", String::as_str);
-    match asked.answer {
-        Answer::Scored(scored) => by_scores(options.len(), correct, scored, name).0,
-        Answer::Written(answer) => {
-            by_words(answer, named_first(&answer.text, options), correct, name)
-        }
+    fn name<'o>(options: &'o [String]) -> impl Fn(usize) -> &'o str {
+        move |place| options.get(place).map_or("", String::as_str)
     }
+    let scores = |options: &[String], correct: usize, scored: &Scored| {
+        by_scores(options.len(), correct, scored, name(options)).0
+    };
+    Judgement::of_choice(item, answers, scores, |options, correct, answer| {
+        let said = named_first(&answer.text, options);
+        by_words(answer, said, correct, name(options))
+    })
 }
 
 /// The option that is named first in a text, as whole words.

@@ -5,26 +5,41 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, ForPeople, InForce, Item, ItemSource, Items, Judgement, Needs, Reply, Request,
-    Response, Sampling, Scoring, Task, TaskCard, TaskError, TaskSettings,
+    Ask, Judgement, Needs, Reply, Request, Response, Sampling, Scoring, TaskCard, TaskError,
+    TaskSettings,
 };
 
-use super::{Question, WordPair, id, item_source, questions, target, written};
+use super::{AnalogyTask, Question, WordPair, written};
 use crate::cards::{card, conventions};
 use crate::choice;
 use crate::settings::no_shots;
 
-static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-prompting"));
+pub static PROMPTING: AnalogyTask = AnalogyTask {
+    card: LazyLock::new(|| card("psychometric/analogies-prompting")),
+    needs: Needs::GENERATE,
+    scoring: Scoring::WRITTEN,
+    told: true,
+    asks: |card, settings| {
+        let form = settings.form;
+        let sampling = Sampling::greedy(12).at(read(card, settings)?);
+        Ok(Box::new(move |question| {
+            let ask = Request::words(form, prompt(question), sampling.clone());
+            vec![Ask::subject(ask)]
+        }))
+    },
+    judge,
+    conventions: |card, settings| match read(card, settings) {
+        Ok(temperature) => conventions(card, settings, &[("temperature", temperature.to_string())]),
+        Err(_) => BTreeMap::new(),
+    },
+};
 
 const LETTERS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
-#[derive(Debug, Clone, Copy)]
-pub struct AnalogiesPrompting;
-
-fn read(settings: &TaskSettings) -> Result<f64, TaskError> {
-    settings.check(&CARD)?;
-    no_shots(&CARD, settings)?;
-    settings.number(&CARD, "temperature", |t: f64| t.is_finite() && t >= 0.0)
+fn read(card: &TaskCard, settings: &TaskSettings) -> Result<f64, TaskError> {
+    settings.check(card)?;
+    no_shots(card, settings)?;
+    settings.number(card, "temperature", |t: f64| t.is_finite() && t >= 0.0)
 }
 
 fn prompt(question: &Question) -> String {
@@ -38,65 +53,16 @@ fn prompt(question: &Question) -> String {
     )
 }
 
-impl Task for AnalogiesPrompting {
-    fn card(&self) -> &TaskCard {
-        &CARD
+fn judge(options: &[String], correct: usize, answers: &[Reply]) -> Judgement {
+    if let [reply] = answers
+        && let Response::Generated(answer) = &reply.answer
+    {
+        return choice::judge_words(answer, |text| {
+            let said = read_choice(text, options)?;
+            Some((options.get(said).cloned()?, said == correct))
+        });
     }
-
-    fn source(&self, settings: &TaskSettings) -> ItemSource {
-        item_source(&CARD, settings)
-    }
-
-    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
-        Some(ForPeople::of(item)?.told(super::TO_PEOPLE))
-    }
-
-    fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs::GENERATE
-    }
-
-    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let temperature = read(settings)?;
-        let questions = questions(&CARD, settings)?;
-        let form = settings.form;
-        let sampling = Sampling::greedy(12).at(temperature);
-        let item = move |(index, question): (usize, Question)| {
-            let ask = Request::words(form, prompt(&question), sampling.clone());
-            Ok(Item::new(
-                id(index),
-                target(&question),
-                vec![Ask::subject(ask)],
-            ))
-        };
-        Ok(Box::new(questions.into_iter().enumerate().map(item)))
-    }
-
-    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        if let (Some((options, correct)), [reply]) = (item.target.choice(), answers)
-            && let Response::Generated(answer) = &reply.answer
-        {
-            return choice::judge_words(answer, |text| {
-                let said = read_choice(text, options)?;
-                Some((options.get(said).cloned()?, said == correct))
-            });
-        }
-        Judgement::fault("expected one answer in words")
-    }
-
-    fn asked(&self, settings: &TaskSettings) -> InForce {
-        settings.asked_whatever_the_seed(self.card())
-    }
-
-    fn scoring(&self, _: &TaskSettings) -> Scoring {
-        Scoring::WRITTEN
-    }
-
-    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(temperature) = read(settings) else {
-            return BTreeMap::new();
-        };
-        conventions(&CARD, settings, &[("temperature", temperature.to_string())])
-    }
+    Judgement::fault("expected one answer in words")
 }
 
 /// The choice an answer names: a letter by itself at the beginning, or exactly one of the pairs. Two

@@ -1,70 +1,36 @@
 //! Analogies by vectors: three formulas on the vectors of four words, each read alone.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use mary_contract::{
-    DataSource, InForce, Item, ItemSource, Items, Judgement, Needs, Reply, Scoring, Task, TaskCard,
-    TaskError, TaskSettings, Ties, UnscoredReason, best,
-};
+use mary_contract::{Judgement, Needs, Scoring, Ties, UnscoredReason, best};
 
+use super::AnalogyTask;
 use super::formulas::{FORMULAS, Formula, Quad};
-use super::{Question, id, item_source, questions, target};
 use crate::cards::{card, stated};
 use crate::observed::{Layer, layers, look, mean, pooling};
 
-static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-vectors"));
-
-#[derive(Debug, Clone, Copy)]
-pub struct AnalogiesVectors;
-
-impl Task for AnalogiesVectors {
-    fn card(&self) -> &TaskCard {
-        &CARD
-    }
-
-    fn source(&self, settings: &TaskSettings) -> ItemSource {
-        item_source(&CARD, settings)
-    }
-
-    fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs::OBSERVE
-    }
-
-    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let (pooling, read_layers) = pooling(&CARD, settings)?;
-        let questions = questions(&CARD, settings)?;
-        let item = move |(index, question): (usize, Question)| {
-            let choices = question.choices.iter().flatten();
-            let words = question.stem.iter().chain(choices);
+pub static VECTORS: AnalogyTask = AnalogyTask {
+    card: LazyLock::new(|| card("psychometric/analogies-vectors")),
+    needs: Needs::OBSERVE,
+    scoring: Scoring::share(Ties::Shared),
+    told: false,
+    asks: |card, settings| {
+        let (pooling, read_layers) = pooling(card, settings)?;
+        Ok(Box::new(move |question| {
+            let words = question
+                .stem
+                .iter()
+                .chain(question.choices.iter().flatten());
             let asks = words.map(|word| look(word, pooling, read_layers.clone()));
-            Ok(Item::new(id(index), target(&question), asks.collect()))
-        };
-        Ok(Box::new(questions.into_iter().enumerate().map(item)))
-    }
-
-    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let Some((options, correct)) = item.target.choice() else {
-            return Judgement::fault("an analogy has choices as its target");
-        };
-        match layers(answers) {
-            Ok(layers) => judge_layers(options, correct, &layers),
-            Err(message) => Judgement::fault(message),
-        }
-    }
-
-    fn asked(&self, settings: &TaskSettings) -> InForce {
-        settings.asked_whatever_the_seed(self.card())
-    }
-
-    fn scoring(&self, _: &TaskSettings) -> Scoring {
-        Scoring::share(Ties::Shared)
-    }
-
-    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        stated(pooling(&CARD, settings), &CARD, settings)
-    }
-}
+            asks.collect()
+        }))
+    },
+    judge: |options, correct, answers| match layers(answers) {
+        Ok(layers) => judge_layers(options, correct, &layers),
+        Err(message) => Judgement::fault(message),
+    },
+    conventions: |card, settings| stated(pooling(card, settings), card, settings),
+};
 
 fn judge_layers(options: &[String], correct: usize, layers: &[Layer]) -> Judgement {
     let not_applicable =

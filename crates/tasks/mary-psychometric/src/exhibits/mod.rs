@@ -22,8 +22,8 @@ pub(crate) static DECLARED: LazyLock<Declarations> =
     LazyLock::new(|| Declarations::read(include_str!("../exhibits.json")));
 
 #[derive(Clone, Copy)]
-struct TaskResult<'a> {
-    row: &'a SummaryRow,
+pub(crate) struct TaskResult<'a> {
+    pub(crate) row: &'a SummaryRow,
     settings: &'a TaskSettings,
     ran: &'a TaskRun,
     card: Option<&'a ModelCard>,
@@ -62,7 +62,7 @@ impl<'a> TaskResult<'a> {
         own.collect()
     }
 
-    fn conditions(&self) -> Conditions {
+    pub(crate) fn conditions(&self) -> Conditions {
         self.ran.conditions()
     }
 
@@ -73,7 +73,7 @@ impl<'a> TaskResult<'a> {
     }
 }
 
-fn found(runs: &[RunSummary]) -> Vec<TaskResult<'_>> {
+pub(crate) fn found(runs: &[RunSummary]) -> Vec<TaskResult<'_>> {
     let mut all = Vec::new();
     for run in runs {
         for row in &run.rows {
@@ -95,7 +95,7 @@ fn found(runs: &[RunSummary]) -> Vec<TaskResult<'_>> {
 
 /// Of a model that was asked the same at several checkpoints the last one: tables are about where
 /// training ended.
-fn at_the_end<'a>(all: &[TaskResult<'a>]) -> Vec<TaskResult<'a>> {
+pub(crate) fn at_the_end<'a>(all: &[TaskResult<'a>]) -> Vec<TaskResult<'a>> {
     let mut last: BTreeMap<(String, Conditions), u64> = BTreeMap::new();
     for one in all {
         if let Some(at) = stage(one.model(), one.card) {
@@ -191,7 +191,7 @@ fn cell(estimate: Option<&Estimate>) -> Cell {
     estimate.map(|e| Cell::number(e, 3)).into()
 }
 
-/// Three decimals of a number that is no estimate: a p-value, a deviation, the mean of a null.
+/// Three decimals of a number that is no estimate: a deviation, the mean of a null.
 fn figure(estimate: Option<&Estimate>) -> Cell {
     let text = estimate.map(|e| format!("{:.3}", e.value));
     text.map(Cell::figure).into()

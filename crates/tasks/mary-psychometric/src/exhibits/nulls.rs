@@ -1,7 +1,7 @@
 //! What the figures of Table 4 are worth: each beside its level under meaningless labels, its level on
 //! random vectors, its permutation p, and its value once what all numbers share is taken away.
 
-use mary_contract::{ANISOTROPIC, Table};
+use mary_contract::{ANISOTROPIC, Cell, Table, p_value};
 
 use super::{DECLARED, TaskResult, cell, figure};
 
@@ -34,7 +34,9 @@ pub(super) fn table(all: &[TaskResult<'_>]) -> Option<Table> {
                 cell(f.measure(name)),
                 figure(measured("_null", name)),
                 figure(measured("_noise", name)),
-                figure(measured("_p", name)),
+                measured("_p", name)
+                    .map(|e| Cell::figure(p_value(e.value)))
+                    .into(),
                 cell(measured("_centred", name)),
                 remark.into(),
             ]);

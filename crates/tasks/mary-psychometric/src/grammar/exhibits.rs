@@ -1,16 +1,13 @@
 //! What runs of minimal pairs show: by phenomenon, by set beside people and published models, and
 //! fresh pairs beside published ones.
 
-use std::collections::BTreeMap;
-
 use mary_contract::{
     Cell, Conditions, Estimate, Exhibits, Figure, Point, RunSummary, Series, SummaryRow, Table,
 };
 
 use super::Phenomenon;
 use super::reference::{ANSWERERS, by_phenomenon, mean, published};
-use crate::exhibits::{DECLARED, in_brackets};
-use crate::trajectories::{conditions, stage};
+use crate::exhibits::{DECLARED, TaskResult, at_the_end, found, in_brackets};
 
 const BLIMP: &str = "psychometric/blimp";
 const FRESH: &str = "psychometric/grammar";
@@ -29,32 +26,18 @@ struct Result<'a> {
 
 /// Rows of minimal pairs. Of a model that was asked the same at several checkpoints only the last is
 /// shown: the figures of development show the others.
-fn results(runs: &[RunSummary]) -> Vec<Result<'_>> {
-    let rows = || {
-        runs.iter()
-            .flat_map(|run| run.rows.iter().map(move |row| (row, conditions(run, row))))
-    };
-    let mut last: BTreeMap<(String, Conditions), u64> = BTreeMap::new();
-    for (row, conditions) in rows() {
-        if let Some(stage) = stage(&row.model, None) {
-            let step = last.entry((stage.size, conditions)).or_default();
-            *step = stage.step.max(*step);
-        }
-    }
-    let mut found: Vec<Result<'_>> = rows()
-        .filter_map(|(row, conditions)| {
-            let (_, source) = TASKS.iter().find(|(task, _)| *task == row.task)?;
-            row.score.as_ref()?;
-            let newest = stage(&row.model, None)
-                .is_none_or(|s| last.get(&(s.size, conditions.clone())) == Some(&s.step));
-            let source = (*source).to_owned();
-            newest.then_some(Result {
-                row,
-                conditions,
-                source,
-            })
+fn results<'a>(runs: &'a [RunSummary]) -> Vec<Result<'a>> {
+    let all = at_the_end(&found(runs));
+    let result = |one: &TaskResult<'a>| {
+        let (_, source) = TASKS.iter().find(|(task, _)| *task == one.row.task)?;
+        one.row.score.as_ref()?;
+        Some(Result {
+            row: one.row,
+            conditions: one.conditions(),
+            source: (*source).to_owned(),
         })
-        .collect();
+    };
+    let mut found: Vec<Result<'_>> = all.iter().filter_map(result).collect();
     let said = variants(&found);
     for (result, variant) in found.iter_mut().zip(said) {
         result.source.push_str(&variant);
@@ -84,12 +67,10 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     if results.is_empty() {
         return Exhibits::default();
     }
-    let mut exhibits = Exhibits::default();
-    exhibits.tables.push(phenomena(&results));
-    exhibits.tables.extend(sets(&results));
-    exhibits.tables.extend(gap(&results));
-    exhibits.figures.push(bars(&results));
-    exhibits
+    let tables = [Some(phenomena(&results)), sets(&results), gap(&results)];
+    Exhibits::default()
+        .with_tables(tables)
+        .with_figures([Some(bars(&results))])
 }
 
 fn phenomena(results: &[Result<'_>]) -> Table {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, Finish, ForPeople, Generated, Item, Items, Judgement, Needs, PromptForm,
-    Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
+    Reply, Request, Sampling, Scored, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
     Ties, UnscoredReason,
 };
 
@@ -180,22 +180,13 @@ impl Task for Bracketed {
             Ok(setup) => setup,
             Err(error) => return Judgement::fault(error.to_string()),
         };
-        let Some((options, correct)) = item.target.choice() else {
-            return Judgement::fault("an item has candidates as its target");
+        let by_scores = |options: &[String], correct: usize, scored: &Scored| {
+            choice::judge(options, correct, scored, setup.by)
         };
-        let [reply] = answers else {
-            return Judgement::fault("expected one answer");
-        };
-        match &reply.answer {
-            Response::Scored(scored) => choice::judge(options, correct, scored, setup.by),
-            Response::Generated(words) => {
-                let right = options.get(correct).map_or("", String::as_str);
-                judge_words(setup, item, right, words)
-            }
-            Response::Observed(_) => {
-                Judgement::fault("expected scores or words, found hidden states")
-            }
-        }
+        Judgement::of_choice(item, answers, by_scores, |options, correct, words| {
+            let right = options.get(correct).map_or("", String::as_str);
+            judge_words(setup, item, right, words)
+        })
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {

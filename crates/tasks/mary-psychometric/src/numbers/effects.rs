@@ -7,6 +7,7 @@ use mary_stats::correlation::pearson_r;
 use mary_stats::exponential::exponential;
 use mary_stats::linear::line;
 use mary_stats::mds::{Smacof, mds};
+use serde::Serialize;
 
 use super::words::Range;
 use crate::observed::{cosine, mean};
@@ -20,7 +21,8 @@ pub enum Pairs {
     Each,
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
+/// As JSON: the measures that are kept under these names.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Effects {
     /// R² of a line of cosine on distance.
     pub distance: f64,
@@ -39,22 +41,24 @@ pub struct Effects {
     /// Absolute correlation of the places on that line with the logarithms (a line has no direction).
     pub mds_correlation: f64,
     /// Places on the line, scaled to unit variance and turned so that larger numbers lie to the right.
+    #[serde(skip)]
     pub positions: Vec<f64>,
     pub range: f64,
     pub max: f64,
     /// what tells numbers apart lies in the last digits.
+    #[serde(skip)]
     pub min: f64,
+    #[serde(skip)]
     pub by_distance: Vec<(f64, f64)>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Fits {
-    pub(super) distance: f64,
-    pub(super) distance_slope: f64,
-    pub(super) ratio: f64,
-    pub(super) ratio_drop: f64,
-    pub(super) size: f64,
-    pub(super) size_slope: f64,
+impl Effects {
+    /// Its measures by name.
+    pub(super) fn by_name(&self) -> BTreeMap<String, f64> {
+        // A structure of numbers can always be written and read.
+        let written = serde_json::to_value(self).and_then(serde_json::from_value);
+        written.unwrap_or_default()
+    }
 }
 
 /// The cosines of all pairs of one layer, ready to be fitted under any labels.
@@ -98,12 +102,6 @@ pub fn effects(
     let of = cosines.pairs.iter().map(|p| (p.distance, p.cosine));
     let (x, y) = points(of, Pairs::Averaged);
     Ok(Effects {
-        distance: fits.distance,
-        distance_slope: fits.distance_slope,
-        ratio: fits.ratio,
-        ratio_drop: fits.ratio_drop,
-        size: fits.size,
-        size_slope: fits.size_slope,
         mds_stress: stress,
         mds_correlation: correlation,
         positions,
@@ -111,6 +109,7 @@ pub fn effects(
         max: high,
         min: low,
         by_distance: x.into_iter().zip(y).collect(),
+        ..fits
     })
 }
 
@@ -126,9 +125,9 @@ impl Cosines {
         (low, values().fold(f64::NEG_INFINITY, f64::max))
     }
 
-    /// The fits when the number at place `i` of the list has the vector of the number at place
+    /// The effects but for the line of places when the number at place `i` of the list has the vector of the number at place
     /// `order[i]`.
-    pub(super) fn relabelled(&self, order: &[usize], pairs: Pairs) -> Result<Fits, String> {
+    pub(super) fn relabelled(&self, order: &[usize], pairs: Pairs) -> Result<Effects, String> {
         let at = |i: usize| order.get(i).copied().unwrap_or(i);
         let mut dealt = self.pairs.clone();
         for pair in &mut dealt {
@@ -139,7 +138,7 @@ impl Cosines {
         self.fits(&dealt, pairs)
     }
 
-    fn fits(&self, all: &[Pair], pairs: Pairs) -> Result<Fits, String> {
+    fn fits(&self, all: &[Pair], pairs: Pairs) -> Result<Effects, String> {
         let said = |e: mary_stats::StatsError| e.to_string();
         let (low, high) = self.ends();
         let (x, y) = points(all.iter().map(|p| (p.distance, p.cosine)), pairs);
@@ -154,13 +153,14 @@ impl Cosines {
             y.fill(0.0);
         }
         let by_size = line(&x, &y).map_err(said)?;
-        Ok(Fits {
+        Ok(Effects {
             distance: by_distance.r_squared,
             distance_slope: by_distance.slope,
             ratio: by_ratio.r_squared,
             ratio_drop: ends[0] - ends[1],
             size: by_size.r_squared,
             size_slope: by_size.slope,
+            ..Effects::default()
         })
     }
 }

@@ -270,33 +270,21 @@ fn centred(shown: &ShownNumbers, numbers: &[Vec<f64>], setup: NumberSettings) ->
     let Ok(found) = effects(&shown.numbers, &moved, setup.range, setup.pairs) else {
         return Row::new();
     };
-    let centred = [
-        ("distance", found.distance),
-        ("distance_slope", found.distance_slope),
-        ("ratio", found.ratio),
-        ("size", found.size),
-        ("mds_correlation", found.mds_correlation),
+    const KEPT: [&str; 5] = [
+        "distance",
+        "distance_slope",
+        "ratio",
+        "size",
+        "mds_correlation",
     ];
-    centred
-        .map(|(name, value)| (format!("{name}_centred"), value))
-        .into()
+    let all = found.by_name().into_iter();
+    let kept = all.filter(|(name, _)| KEPT.contains(&name.as_str()));
+    kept.map(|(name, value)| (format!("{name}_centred"), value))
+        .collect()
 }
 
 fn row(shown: &ShownNumbers, found: &Effects, numbers: &[Vec<f64>], words: &[Vec<f64>]) -> Row {
-    let mut row: Row = [
-        ("distance", found.distance),
-        ("distance_slope", found.distance_slope),
-        ("ratio", found.ratio),
-        ("ratio_drop", found.ratio_drop),
-        ("size", found.size),
-        ("size_slope", found.size_slope),
-        ("mds_stress", found.mds_stress),
-        ("mds_correlation", found.mds_correlation),
-        ("range", found.range),
-        ("max", found.max),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into();
+    let mut row: Row = found.by_name();
     let kinds = ["number_number", "number_word", "word_word"];
     for (kind, value) in kinds.into_iter().zip(similarities(numbers, words)) {
         row.extend(value.map(|v| (kind.to_owned(), v)));

@@ -21,7 +21,7 @@ use mary_stats::permutation::{Null, relabel};
 use rand::RngExt as _;
 use serde_json::{Value, json};
 
-use super::effects::{Cosines, Fits, Pairs, effects};
+use super::effects::{Cosines, Pairs, effects};
 use super::words::Range;
 
 /// The figures that have a null, in the order in which they are computed.
@@ -63,7 +63,7 @@ fn values(
         what: "null of an effect of numbers",
         why: "a relabelled layer could not be fitted",
     };
-    let fits: Fits = layer.cosines.relabelled(order, pairs).map_err(|_| FAILED)?;
+    let fits = layer.cosines.relabelled(order, pairs).map_err(|_| FAILED)?;
     let logarithms: Vec<f64> = numbers.iter().map(|n| (*n as f64).ln()).collect();
     let place = |i: &usize| layer.positions.get(*i).copied();
     let places: Vec<f64> = order.iter().filter_map(place).collect();
@@ -133,6 +133,7 @@ fn drawn(numbers: &[u64], dimensions: usize, range: Range, pairs: Pairs) -> Leve
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     };
     let draws = few_or_many(numbers.len(), NOISE);
+    const KEPT: [&str; 5] = ["distance", "ratio", "size", "mds_correlation", "mds_stress"];
     let mut sums: BTreeMap<&'static str, (f64, usize)> = BTreeMap::new();
     for _ in 0..draws {
         let mut vector = || (0..dimensions).map(|_| normal()).collect();
@@ -140,13 +141,11 @@ fn drawn(numbers: &[u64], dimensions: usize, range: Range, pairs: Pairs) -> Leve
         let Ok(found) = effects(numbers, &vectors, range, pairs) else {
             continue;
         };
-        for (name, value) in [
-            ("distance", found.distance),
-            ("ratio", found.ratio),
-            ("size", found.size),
-            ("mds_correlation", found.mds_correlation),
-            ("mds_stress", found.mds_stress),
-        ] {
+        let found = found.by_name();
+        for (name, value) in KEPT
+            .iter()
+            .filter_map(|name| Some((*name, found.get(*name)?)))
+        {
             let sum = sums.entry(name).or_default();
             sum.0 += value;
             sum.1 += 1;

@@ -7,12 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
+use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table, p_value};
 use mary_stats::correlation::{Correlation, spearman};
-use mary_stats::multiple::holm;
 use serde::Deserialize;
 
-use super::{ALPHA, GrowthCurve, decide, search};
+use super::{ALPHA, GrowthCurve, corrected, decide, search};
 use crate::exhibits::DECLARED;
 use crate::grammar;
 use crate::trajectories::{Part, by_tag};
@@ -115,15 +114,13 @@ fn correlations(sets: &Sets) -> Table {
         let model: Vec<f64> = dated.iter().map(|d| d.onset.log10()).collect();
         found.push((key, dated.len(), spearman(&child, &model).ok()));
     }
-    let raw: Vec<f64> = found.iter().filter_map(|f| Some(f.2?.p)).collect();
-    let mut corrected = holm(&raw).unwrap_or(raw).into_iter();
-    let rows = found.into_iter().map(|((set, size), n, rho)| {
+    let found = corrected(found, |f| Some(f.2?.p)).into_iter();
+    let rows = found.map(|(((set, size), n, rho), p)| {
         let mut row = vec![set.clone(), size.clone(), n.to_string()];
-        let Some(rho) = rho else {
+        let (Some(rho), Some(p)) = (rho, p) else {
             row.extend(["", "", "", "all began at once"].map(String::from));
             return row;
         };
-        let p = corrected.next().unwrap_or(1.0);
         let verdict = match (p < ALPHA, rho.r.value > 0.0) {
             (true, true) => "the child's order",
             (true, false) => "against the child's order",
@@ -132,7 +129,7 @@ fn correlations(sets: &Sets) -> Table {
         row.extend([
             format!("{:+.2}", rho.r.value),
             format!("{:+.2} to {:+.2}", rho.r.low, rho.r.high),
-            format!("{p:.3}"),
+            p_value(p),
             verdict.to_owned(),
         ]);
         row

@@ -84,10 +84,8 @@ pub fn decide(curves: Vec<Trajectory>, search: &Search) -> Vec<GrowthCurve> {
         found.p = found.p.max(within_items(curve, &found));
         Some(found)
     });
-    let raw: Vec<f64> = tested.iter().flatten().map(|g| g.p).collect();
-    let corrected = holm(&raw).unwrap_or(raw);
-    for (growth, p) in tested.iter_mut().flatten().zip(corrected) {
-        growth.p = p;
+    for (growth, p) in corrected(tested.iter_mut().flatten().collect(), |g| Some(g.p)) {
+        growth.p = p.unwrap_or(growth.p);
     }
     let curve = |(trajectory, growth)| GrowthCurve { trajectory, growth };
     let mut found: Vec<GrowthCurve> = curves.into_iter().zip(tested).map(curve).collect();
@@ -107,6 +105,17 @@ pub fn decide(curves: Vec<Trajectory>, search: &Search) -> Vec<GrowthCurve> {
         }
     }
     found
+}
+
+/// Each of these with its p-value corrected for the number of those that have one (Holm).
+fn corrected<T>(all: Vec<T>, p: impl Fn(&T) -> Option<f64>) -> Vec<(T, Option<f64>)> {
+    let raw: Vec<f64> = all.iter().filter_map(&p).collect();
+    let mut corrected = holm(&raw).unwrap_or(raw).into_iter();
+    let with_own = |one| match p(&one) {
+        Some(_) => (one, corrected.next()),
+        None => (one, None),
+    };
+    all.into_iter().map(with_own).collect()
 }
 
 /// p-value of a rise that is no larger than what the items of single checkpoints leave open. Neighbouring checkpoints

@@ -6,13 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
+use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table, p_value};
 use mary_stats::correlation::spearman;
-use mary_stats::multiple::holm;
 use mary_stats::segmented::{Search, Window};
 
 use super::figures::counted;
-use super::{ALPHA, GrowthCurve, decide, search_among};
+use super::{ALPHA, GrowthCurve, corrected, decide, search_among};
 use crate::exhibits::DECLARED;
 use crate::trajectories::{Ability, Milestone, Part, parts, slug};
 use crate::windows::{amount, between};
@@ -132,7 +131,7 @@ fn onsets(task: &str, own: &[&GrowthCurve]) -> Table {
                 }
                 None => row.extend(["", "none claimed", "", ""].map(String::from)),
             }
-            let p = found.growth.as_ref().map(|g| format!("{:.3}", g.p));
+            let p = found.growth.as_ref().map(|g| p_value(g.p));
             row.push(p.unwrap_or_default());
             row
         })
@@ -175,26 +174,16 @@ fn orders(found: &[GrowthCurve]) -> Option<Table> {
         let names = (*size, "depth of the layer");
         rows.extend(correlated(task, names, &depth, &when));
     }
-    if rows.is_empty() {
-        return None;
-    }
-    let raw: Vec<f64> = rows.iter().map(|r| r.1).collect();
-    let corrected = holm(&raw).unwrap_or(raw);
-    let rows = rows
-        .into_iter()
-        .zip(corrected)
-        .map(|((mut row, _), p)| {
-            let related = if p < ALPHA {
-                "related"
-            } else {
-                "not distinguishable from chance"
-            };
-            row.extend([format!("{p:.3}"), related.to_owned()]);
-            row
-        })
-        .collect();
-    let table = DECLARED.table("psychometric-part-orders");
-    Some(table.with_rows(Cell::figures(rows)))
+    let rows = corrected(rows, |row| Some(row.1)).into_iter();
+    let rows = rows.map(|((mut row, _), p)| {
+        let related = match p.is_some_and(|p| p < ALPHA) {
+            true => "related",
+            false => "not distinguishable from chance",
+        };
+        row.extend([p.map_or_else(String::new, p_value), related.to_owned()]);
+        row
+    });
+    DECLARED.rows("psychometric-part-orders", Cell::figures(rows.collect()))
 }
 
 fn correlated(

@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Cell, Conditions, Estimate, Exhibits, Figure, ModelCard, Point, ReferenceLine, RunSummary,
-    Series, variants,
+    Series, p_value, variants,
 };
 use mary_stats::Interval;
 use mary_stats::correlation::kendall_exact;
 use mary_stats::linear::slope_known;
-use mary_stats::multiple::holm;
 
-use super::{ALPHA, GrowthCurve};
+use super::{ALPHA, GrowthCurve, corrected};
 use crate::exhibits::DECLARED;
 use crate::trajectories::{Ability, Part, conditions, is_ability, stage};
 use crate::windows::amount;
@@ -113,12 +112,8 @@ pub(super) fn exhibits(runs: &[RunSummary], found: &[GrowthCurve]) -> Exhibits {
             rows.push(tested(ability, name, sizes));
         }
     }
-    if !rows.is_empty() {
-        let table = DECLARED.table("psychometric-scaling");
-        exhibits
-            .tables
-            .push(table.with_rows(Cell::figures(judged(rows))));
-    }
+    let table = DECLARED.rows("psychometric-scaling", Cell::figures(judged(rows)));
+    exhibits.tables.extend(table);
     let stages = stages(runs, found);
     exhibits.append(stages);
     exhibits
@@ -166,52 +161,57 @@ struct Tested {
     digits: usize,
 }
 
+/// A value and its standard error at a size, in parameters.
+type At = (f64, f64, f64);
+
+/// What of a value is fitted, how it is written, and how many digits its slope has.
+type Axis = (fn(f64) -> f64, fn(f64) -> String, usize);
+
+impl Tested {
+    /// Of these values, as they are written; a trend is one of `axis` of them over the logarithm of size.
+    fn new(names: [String; 2], points: &[At], (axis, written, digits): Axis) -> Self {
+        let column = |of: &dyn Fn(&At) -> f64| points.iter().map(of).collect::<Vec<f64>>();
+        let (x, y) = (column(&|p| p.0.log10()), column(&|p| axis(p.1)));
+        let errors = column(&|p| p.2);
+        let ends = |get: &dyn Fn(&At) -> String| {
+            let ends = [points.first(), points.last()];
+            ends.map(|end| end.map(get).unwrap_or_default()).join(" → ")
+        };
+        let shown = [
+            points.len().to_string(),
+            ends(&|p| amount(p.0)),
+            ends(&|p| written(p.1)),
+        ];
+        Self {
+            cells: names.into_iter().chain(shown).collect(),
+            slope: slope_known(&x, &y, &errors).ok(),
+            order: kendall_exact(&x, &y).ok(),
+            digits,
+        }
+    }
+}
+
 fn tested(ability: &Ability, series: &str, sizes: &[Size]) -> Tested {
-    let x: Vec<f64> = sizes.iter().map(|s| s.parameters.log10()).collect();
-    let y: Vec<f64> = sizes.iter().map(|s| s.value.value).collect();
+    let error = |e: &Estimate| (e.high - e.low) / 2.0 / Z;
+    let point = |s: &Size| (s.parameters, s.value.value, error(&s.value));
+    let points: Vec<At> = sizes.iter().map(point).collect();
+    let names = [ability.title(), series.to_owned()];
+    let mut tested = Tested::new(names, &points, (|v| v, |v| format!("{v:.3}"), 3));
     // Bounds that are a range of forms say nothing about items: there is no slope test then.
     let known = |s: &Size| s.value.method != "range" && s.value.high > s.value.low;
-    let known = sizes.iter().all(known);
-    let error = |s: &Size| (s.value.high - s.value.low) / 2.0 / Z;
-    let errors: Vec<f64> = sizes.iter().map(error).collect();
-    let ends = |get: &dyn Fn(&Size) -> String| {
-        let (first, last) = (sizes.first().map(get), sizes.last().map(get));
-        format!(
-            "{} → {}",
-            first.unwrap_or_default(),
-            last.unwrap_or_default()
-        )
-    };
-    Tested {
-        cells: vec![
-            ability.title(),
-            series.to_owned(),
-            sizes.len().to_string(),
-            ends(&|s| amount(s.parameters)),
-            ends(&|s| format!("{:.3}", s.value.value)),
-        ],
-        slope: known.then(|| slope_known(&x, &y, &errors).ok()).flatten(),
-        order: kendall_exact(&x, &y).ok(),
-        digits: 3,
-    }
+    tested.slope = tested.slope.filter(|_| sizes.iter().all(known));
+    tested
 }
 
 /// Rows with p-values corrected by Holm, slopes and orders each among themselves, and what they come to.
 fn judged(rows: Vec<Tested>) -> Vec<Vec<String>> {
-    let corrected = |raw: Vec<Option<f64>>| -> Vec<Option<f64>> {
-        let known: Vec<f64> = raw.iter().flatten().copied().collect();
-        let mut corrected = holm(&known).unwrap_or(known).into_iter();
-        raw.iter()
-            .map(|p| p.and_then(|_| corrected.next()))
-            .collect()
-    };
-    let slopes = corrected(rows.iter().map(|r| r.slope.as_ref().map(|s| s.1)).collect());
-    let orders = corrected(rows.iter().map(|r| r.order.map(|o| o.1)).collect());
+    let rows = corrected(rows, |r| Some(r.slope.as_ref()?.1));
+    let rows = corrected(rows, |(r, _)| Some(r.order?.1));
     let mut out = Vec::new();
-    for ((row, slope_p), order_p) in rows.into_iter().zip(slopes).zip(orders) {
+    for ((row, slope_p), order_p) in rows {
         let digits = row.digits;
         let mut cells = row.cells;
-        let written = |p: Option<f64>| p.map_or_else(String::new, |p| format!("{p:.3}"));
+        let written = |p: Option<f64>| p.map_or_else(String::new, p_value);
         cells.push(match &row.slope {
             Some((s, _)) => format!(
                 "{:+.digits$} ({:+.digits$} to {:+.digits$})",
@@ -256,7 +256,6 @@ fn stages(runs: &[RunSummary], found: &[GrowthCurve]) -> Exhibits {
         }
     }
     all.retain(|_, sizes| sizes.len() >= FEWEST);
-    let mut exhibits = Exhibits::default();
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     for (key, sizes) in &all {
         // Only ways of asking the same need to be told apart.
@@ -277,41 +276,14 @@ fn stages(runs: &[RunSummary], found: &[GrowthCurve]) -> Exhibits {
                 ..Point::new(amount(*n), onset.value).at(*n)
             }),
         ));
-        let x: Vec<f64> = onsets.iter().map(|(n, _)| n.log10()).collect();
-        let y: Vec<f64> = onsets.iter().map(|(_, o)| o.value.log10()).collect();
         let wide = |o: &Interval| (o.high / o.low).log10() / 2.0 / Z;
-        let errors: Vec<f64> = onsets.iter().map(|(_, o)| wide(o)).collect();
-        let ends = |get: &dyn Fn(&(f64, Interval)) -> String| {
-            let (first, last) = (onsets.first().map(get), onsets.last().map(get));
-            format!(
-                "{} → {}",
-                first.unwrap_or_default(),
-                last.unwrap_or_default()
-            )
-        };
-        rows.push(Tested {
-            cells: vec![
-                key.0.title(),
-                name,
-                onsets.len().to_string(),
-                ends(&|o| amount(o.0)),
-                ends(&|o| amount(o.1.value)),
-            ],
-            slope: slope_known(&x, &y, &errors).ok(),
-            order: kendall_exact(&x, &y).ok(),
-            digits: 2,
-        });
+        let points: Vec<At> = onsets.iter().map(|(n, o)| (*n, o.value, wide(o))).collect();
+        let written = (f64::log10 as fn(f64) -> f64, amount as fn(f64) -> String, 2);
+        rows.push(Tested::new([key.0.title(), name], &points, written));
     }
-    if !rows.is_empty() {
-        let table = DECLARED.table("psychometric-stages");
-        exhibits
-            .tables
-            .push(table.with_rows(Cell::figures(judged(rows))));
-        exhibits
-            .figures
-            .push(DECLARED.figure("psychometric-stages").with_series(lines));
-    }
-    exhibits
+    Exhibits::default()
+        .with_tables([DECLARED.rows("psychometric-stages", Cell::figures(judged(rows)))])
+        .with_figures([DECLARED.series("psychometric-stages", lines)])
 }
 
 #[cfg(test)]

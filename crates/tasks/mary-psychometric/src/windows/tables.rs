@@ -1,10 +1,9 @@
 //! Tables of development: onsets, their order, and what was doubted.
 
-use mary_contract::{Cell, Table};
-use mary_stats::multiple::holm;
+use mary_contract::{Cell, Table, p_value};
 use mary_stats::segmented::{Growth, order};
 
-use super::{FEWEST, GrowthCurve, PAPER, PAPER_WINDOWS, method};
+use super::{FEWEST, GrowthCurve, PAPER, PAPER_WINDOWS, corrected, method};
 use crate::exhibits::DECLARED;
 use crate::trajectories::{LeftOut, Part};
 
@@ -65,7 +64,7 @@ pub(super) fn onsets(found: &[GrowthCurve]) -> Table {
 }
 
 fn cells(growth: &Growth) -> Vec<String> {
-    let test = format!("p = {:.3}", growth.p);
+    let test = format!("p {}", p_value(growth.p));
     let Some(window) = &growth.window else {
         let mut row = vec![format!("none ({test})")];
         row.extend(std::iter::repeat_n(String::new(), 5));
@@ -131,29 +130,20 @@ pub(super) fn order_table(found: &[GrowthCurve]) -> Option<Table> {
             }
         }
     }
-    if tests.is_empty() {
-        return None;
-    }
-    let two_sided: Vec<f64> = tests
-        .iter()
-        .map(|test| (2.0 * test.share.min(1.0 - test.share)).min(1.0))
-        .collect();
-    let corrected = holm(&two_sided).unwrap_or(two_sided);
-    let rows = tests
-        .into_iter()
-        .zip(corrected)
-        .map(|(test, p)| {
-            let verdict = match (p < 0.05 && test.apart, test.share > 0.5) {
-                (true, true) => format!("{} first", test.first),
-                (true, false) => format!("{} first", test.second),
-                (false, _) => "not told apart".to_owned(),
-            };
-            let (share, p) = (format!("{:.3}", test.share), format!("{p:.3}"));
-            vec![test.size, test.first, test.second, share, p, verdict]
-        })
-        .collect();
-    let table = DECLARED.table("psychometric-order");
-    Some(table.with_rows(Cell::figures(rows)))
+    let two_sided = |test: &Comparison| (2.0 * test.share.min(1.0 - test.share)).min(1.0);
+    let tests = corrected(tests, |test| Some(two_sided(test))).into_iter();
+    let rows = tests.map(|(test, p)| {
+        let clear = p.is_some_and(|p| p < 0.05) && test.apart;
+        let verdict = match (clear, test.share > 0.5) {
+            (true, true) => format!("{} first", test.first),
+            (true, false) => format!("{} first", test.second),
+            (false, _) => "not told apart".to_owned(),
+        };
+        let p = p.map_or_else(String::new, p_value);
+        let share = format!("{:.3}", test.share);
+        vec![test.size, test.first, test.second, share, p, verdict]
+    });
+    DECLARED.rows("psychometric-order", Cell::figures(rows.collect()))
 }
 
 pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {

@@ -8,13 +8,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
+use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table, p_value};
 use mary_stats::correlation::spearman;
 use mary_stats::held_out::regression;
-use mary_stats::multiple::holm;
 use mary_stats::sigmoid::sigmoid;
 
-use super::FEWEST;
+use super::{FEWEST, corrected};
 use crate::exhibits::DECLARED;
 use crate::trajectories::{Part, Trajectory, by_tag};
 use crate::windows::amount;
@@ -115,15 +114,13 @@ pub(super) fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let guess = known.find(|tokens: &f64| *tokens > 1.0).map(f64::log2);
     let dated = curves.iter().filter_map(|curve| learnt(curve, guess));
     let words: Vec<Learnt> = dated.collect();
-    let mut exhibits = Exhibits::default();
     if words.is_empty() {
-        return exhibits;
+        return Exhibits::default();
     }
-    exhibits.tables.push(ages(&words));
-    exhibits.tables.extend(correlations(&words));
-    exhibits.tables.extend(explained(&words));
-    exhibits.figures.extend(scatter(&words));
-    exhibits
+    let tables = [Some(ages(&words)), correlations(&words), explained(&words)];
+    Exhibits::default()
+        .with_tables(tables)
+        .with_figures([scatter(&words)])
 }
 
 fn ages(words: &[Learnt]) -> Table {
@@ -187,28 +184,22 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
         let without = words.iter().filter(undated).count();
         found.push(((size, name), pairs.len(), without, rho));
     }
-    if found.is_empty() {
-        return None;
-    }
-    let raw: Vec<f64> = found.iter().map(|f| f.3.p).collect();
-    let corrected = holm(&raw).unwrap_or(raw);
-    let rows = found
-        .into_iter()
-        .zip(corrected)
-        .map(|(((size, name), n, without, rho), p)| {
-            vec![
-                size.to_owned(),
-                name.to_owned(),
-                n.to_string(),
-                without.to_string(),
-                format!("{:.2}", rho.r.value),
-                format!("{:.2} to {:.2}", rho.r.low, rho.r.high),
-                format!("{p:.3}"),
-            ]
-        })
-        .collect();
-    let table = DECLARED.table("psychometric-word-ages-norms");
-    Some(table.with_rows(Cell::figures(rows)))
+    let rows = corrected(found, |f| Some(f.3.p)).into_iter();
+    let rows = rows.map(|(((size, name), n, without, rho), p)| {
+        vec![
+            size.to_owned(),
+            name.to_owned(),
+            n.to_string(),
+            without.to_string(),
+            format!("{:.2}", rho.r.value),
+            format!("{:.2} to {:.2}", rho.r.low, rho.r.high),
+            p.map_or_else(String::new, p_value),
+        ]
+    });
+    DECLARED.rows(
+        "psychometric-word-ages-norms",
+        Cell::figures(rows.collect()),
+    )
 }
 
 /// A predictor as columns of numbers on one scale: itself, or each kind against the most frequent one.
@@ -280,14 +271,13 @@ fn explained(words: &[Learnt]) -> Option<Table> {
             }
         }
     }
-    let raw: Vec<f64> = rows.iter().map(|(_, p)| *p).collect();
-    let corrected = holm(&raw).ok()?;
-    let rows = rows.into_iter().zip(corrected).map(|((mut cells, _), p)| {
-        cells.push(format!("{p:.3}"));
+    let rows = corrected(rows, |row| Some(row.1)).into_iter();
+    let rows = rows.map(|((mut cells, _), p)| {
+        cells.extend(p.map(p_value));
         cells
     });
-    let table = DECLARED.table("psychometric-word-ages-predictors");
-    Some(table.with_rows(Cell::figures(rows.collect())))
+    let rows = Cell::figures(rows.collect());
+    DECLARED.rows("psychometric-word-ages-predictors", rows)
 }
 
 fn scatter(words: &[Learnt]) -> Option<Figure> {

@@ -6,7 +6,7 @@ use mary_contract::{
     ContinuationScore, Generated, Item, NoData, Outcome, Reply, Request, Response, Scored, Target,
     Task, TaskSettings,
 };
-use mary_psychometric::analogies::{AnalogiesPrompting, AnalogiesSurprisal, AnalogiesVectors, sat};
+use mary_psychometric::analogies::{PROMPTING, SURPRISAL, VECTORS, sat};
 
 fn settings() -> TaskSettings {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sat_forty.txt");
@@ -65,14 +65,14 @@ fn forty_questions_in_the_sat_layout_are_asked_and_judged_in_all_three_ways() {
     // One was written with four choices and filled up.
     let four = questions.iter().filter(|q| q.choices.len() == 4);
     assert_eq!(four.count(), 1);
-    let vectors = items(&AnalogiesVectors);
-    let surprisal = items(&AnalogiesSurprisal);
-    let prompting = items(&AnalogiesPrompting);
+    let vectors = items(&VECTORS);
+    let surprisal = items(&SURPRISAL);
+    let prompting = items(&PROMPTING);
     for (asked, question) in surprisal.iter().zip(&questions) {
         let (right, choices) = correct(asked);
         assert_eq!((right, choices), (question.correct, question.choices.len()));
         for choice in 0..choices {
-            let verdict = AnalogiesSurprisal.judge(&settings(), asked, &[choosing(asked, choice)]);
+            let verdict = SURPRISAL.judge(&settings(), asked, &[choosing(asked, choice)]);
             let wanted = f64::from(u8::from(choice == right));
             assert_eq!(verdict.outcome, Outcome::Scored(wanted), "{}", asked.id);
         }
@@ -81,7 +81,7 @@ fn forty_questions_in_the_sat_layout_are_asked_and_judged_in_all_three_ways() {
         let (right, _) = correct(asked);
         let answer = Generated::whole(["a", "b", "c", "d", "e"][right].to_owned());
         let reply = Reply::bare(Response::Generated(answer));
-        let verdict = AnalogiesPrompting.judge(&settings(), asked, &[reply]);
+        let verdict = PROMPTING.judge(&settings(), asked, &[reply]);
         assert_eq!(verdict.outcome, Outcome::Scored(1.0), "{}", asked.id);
     }
     assert_eq!((vectors.len(), prompting.len()), (40, 40));

@@ -30,24 +30,16 @@ fn page(value: &Value) -> Outgoing {
 
 /// `%2F` and the like turned back.
 fn plain(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let code = tail
-            .get(..2)
-            .filter(|_| *first == b'%')
-            .and_then(|two| std::str::from_utf8(two).ok())
-            .and_then(|two| u8::from_str_radix(two, 16).ok());
-        match code {
-            Some(code) => {
-                bytes.push(code);
-                rest = tail.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        let code = piece.get(..2).map(|two| u8::from_str_radix(two, 16));
+        let (first, rest) = match code {
+            Some(Ok(code)) => (code, piece.get(2..).unwrap_or_default()),
+            _ => (b'%', piece),
+        };
+        bytes.push(first);
+        bytes.extend(rest.bytes());
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -12,7 +12,7 @@ use mary_store::RunFolder;
 use mary_study::results::{self, Results};
 use mary_study::status::{self as standing, Unfinished};
 use mary_study::store::{Admission, PersonState};
-use mary_study::{PeopleStatistics, Session, export as rows};
+use mary_study::{Participation, PeopleStatistics, Session, export as rows};
 use serde::Serialize;
 
 use super::opened;
@@ -110,10 +110,8 @@ pub fn status(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status>
 
 pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
     let (session, _thread) = opened(place, &args.study)?;
-    let inside = match session.is_closed()? {
-        true => 0,
-        false => session.inside()?,
-    };
+    let open = !session.is_closed()?;
+    let inside = if open { session.inside()? } else { 0 };
     if inside > 0 && args.let_finish {
         session.stop_admission()?;
         print(&format!(
@@ -123,7 +121,9 @@ pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
         tell!("then: mary study close {}", args.study.display());
         return Ok(Status::Done);
     }
-    if inside > 0 && !args.yes && !may_close(inside)? {
+    let finished = |one: &Participation| one.person.state == PersonState::Finished;
+    let ask = inside > 0 || open && !session.people()?.iter().any(finished);
+    if ask && !args.yes && !may_close(inside)? {
         tell!("nothing was changed");
         return Ok(Status::Incomplete);
     }
@@ -172,23 +172,25 @@ fn note_unfinished(unfinished: Unfinished) {
     }
 }
 
-/// Asks whether a study is to be closed while people take part; a script has to say so beforehand.
+/// Asks whether a study is to be closed while people take part, or before anybody has finished; a script has to
+/// say so beforehand.
 fn may_close(inside: usize) -> anyhow::Result<bool> {
-    let are = if inside == 1 { "is" } else { "are" };
-    let who = format!(
-        "{} {are} taking part at the moment",
-        counted(inside, "person")
-    );
+    let who = match inside {
+        0 => {
+            "nobody has finished, and a closed study cannot be opened again\nhint: --yes closes it"
+                .into()
+        }
+        n => format!(
+            "{} {} taking part at the moment\nhint: --let-finish admits nobody new and lets them finish; --yes \
+             closes at once, and whoever has begun gets the completion code",
+            counted(n, "person"),
+            if n == 1 { "is" } else { "are" }
+        ),
+    };
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return usage_error(format!(
-            "{who}\nhint: --let-finish admits nobody new and lets them finish; --yes closes at once, and \
-             whoever has begun gets the completion code"
-        ));
+        return usage_error(who);
     }
-    tell!(
-        "{who}; --let-finish would let them finish\n\
-         Close now? Whoever has begun gets the completion code. [y/N]"
-    );
+    tell!("{who}\nClose now? [y/N]");
     let mut said = String::new();
     std::io::stdin().read_line(&mut said)?;
     Ok(["y", "yes"].contains(&said.trim().to_ascii_lowercase().as_str()))

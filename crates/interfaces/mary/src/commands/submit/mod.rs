@@ -19,9 +19,8 @@ use crate::cli::choices::{Choices, one_of};
 use crate::command::{Command, typed};
 use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, UsageError, usage_error};
-use crate::laboratory::laboratory;
 use crate::settings::Place;
-use crate::specification;
+use crate::specification::{self, laboratory};
 
 const SHARDS: usize = 8;
 /// Variables that decide where a command finds and leaves things.

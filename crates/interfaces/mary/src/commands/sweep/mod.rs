@@ -16,10 +16,10 @@ use crate::command::Command;
 use crate::commands::run::RunArgs;
 use crate::commands::{carry_out, tell};
 use crate::exit::{Status, missing_error, usage_error};
-use crate::laboratory::laboratory;
 use crate::progress::Progress;
 use crate::settings::Place;
-use crate::{interrupt, own, specification};
+use crate::specification::{self, laboratory};
+use crate::{interrupt, own};
 
 /// What the arguments ask for; tasks that cannot run here are told.
 pub fn asked<'lab>(lab: &'lab Laboratory, args: &SweepArgs) -> anyhow::Result<Sweep<'lab>> {

@@ -17,7 +17,7 @@ pub(super) struct Numbers {
     counted: usize,
     targets: usize,
     weights: usize,
-    count: usize,
+    pub(super) count: usize,
     /// Places token by token, where each token's begin, and which token it is.
     order: usize,
     starts: usize,
@@ -29,7 +29,7 @@ pub(super) struct Numbers {
     packs: usize,
     places: usize,
     seeds: usize,
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 impl Numbers {
@@ -122,7 +122,7 @@ impl Numbers {
 
 pub(super) struct Batch {
     lent: Lent,
-    n: Numbers,
+    pub(super) n: Numbers,
     pub(super) attention: Attention,
 }
 
@@ -147,14 +147,6 @@ impl Batch {
 
     fn at(&self, place: usize) -> u64 {
         self.lent.at() + place as u64 * 4
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        self.n.rows
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.n.count
     }
 
     pub(super) fn tokens(&self) -> u64 {

@@ -64,10 +64,6 @@ impl Numbers<'_> {
         self.matrices
             .map_or_else(|| self.at(&layout.head), Matrices::head)
     }
-
-    pub(super) fn adapts(&self, linear: &Linear) -> bool {
-        self.adapter.is_some_and(|a| a.site(linear).is_some())
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -81,7 +77,7 @@ pub(super) struct Adapted<'a> {
 }
 
 impl<'a> Adapted<'a> {
-    fn site(&self, linear: &Linear) -> Option<&'a Site> {
+    pub(super) fn site(&self, linear: &Linear) -> Option<&'a Site> {
         self.table.sites.get(linear.index)?.as_ref()
     }
 }
@@ -121,7 +117,7 @@ impl Gpu {
         low: &mut LowRank,
     ) -> Result<(), ModelError> {
         let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
-        let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
+        let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.n.rows);
         let kind = n.kind();
         let weight = View::turned(n.weight(linear), inputs);
         let size = (rows, inputs, outputs);
@@ -168,7 +164,7 @@ impl Gpu {
         low: &mut LowRank,
     ) -> Result<(), ModelError> {
         let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
-        let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
+        let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.n.rows);
         let kind = n.kind();
         let trained = n.gradient(&linear.weight);
         if dx != 0 {
@@ -211,7 +207,7 @@ impl Gpu {
         let Some(site) = a.site(linear) else {
             return Ok(());
         };
-        let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
+        let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.n.rows);
         let (rank, scale, kind) = (a.table.rank, a.table.scale, n.kind());
         let value = |range: &std::ops::Range<usize>| a.values + (range.start * kind.bytes()) as u64;
         let gradient_at = |range: &std::ops::Range<usize>| a.gradient + range.start as u64 * 4;

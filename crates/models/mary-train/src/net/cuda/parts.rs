@@ -154,26 +154,31 @@ impl Gpu {
             size: (rows, 6 * inner, columns),
             ..*call
         };
+        self.part(
+            &call,
+            Self::factors(&call, left, right),
+            [left.at, right.at],
+        )
+    }
+
+    /// One product of parts, from these places; false where there is no library that has it.
+    fn part(&self, call: &Call, factors: (Factor, Factor), [left, right]: [u64; 2]) -> bool {
         let places = Places {
-            left: left.at,
-            right: right.at,
+            left,
+            right,
             bias: call.bias,
             from: call.out.0,
             out: call.out.0,
             scale: call.scale,
         };
-        let aligned = alignment(&[places.left, places.right, places.bias, places.out]);
-        let product = call.product(Self::factors(&call, left, right), NumberType::Bf16, aligned);
-        self.blas
-            .as_ref()
-            .is_some_and(|blas| blas.multiply(product, places))
+        let aligned = alignment(&[left, right, places.bias, places.out]);
+        let product = call.product(factors, NumberType::Bf16, aligned);
+        let blas = self.blas.as_ref();
+        blas.is_some_and(|blas| blas.multiply(product, places))
     }
 
     /// Products of planes: five whole ones, and that of the largest parts chunk by chunk.
     fn in_six(&self, call: &Call, left: InParts, right: InParts) -> Result<bool, ModelError> {
-        let Some(blas) = &self.blas else {
-            return Ok(false);
-        };
         let (rows, inner, columns) = call.size;
         let chunks = inner.div_ceil(CHUNK);
         let whole = PASSES[..5].iter().map(|&pass| (pass, 0, inner));
@@ -197,17 +202,11 @@ impl Gpu {
                 along(left, !call.left.factor.transposed),
                 along(right, call.right.factor.transposed),
             );
-            let places = Places {
-                left: left.at + ((of_left * left.part_step + left_first) * 2) as u64,
-                right: right.at + ((of_right * right.part_step + right_first) * 2) as u64,
-                bias: pass.bias,
-                from: call.out.0,
-                out: call.out.0,
-                scale: call.scale,
-            };
-            let aligned = alignment(&[places.left, places.right, places.bias, places.out]);
-            let product = pass.product(Self::factors(call, left, right), NumberType::Bf16, aligned);
-            if !blas.multiply(product, places) {
+            let places = [
+                left.at + ((of_left * left.part_step + left_first) * 2) as u64,
+                right.at + ((of_right * right.part_step + right_first) * 2) as u64,
+            ];
+            if !self.part(&pass, Self::factors(call, left, right), places) {
                 if i == 0 {
                     return Ok(false);
                 }

@@ -115,7 +115,7 @@ impl Pass<'_> {
     /// From tokens to normed rows after the last block.
     pub(super) fn forward(&self, buffers: &mut Buffers) -> Done {
         let (gpu, device, kind) = (self.gpu, &self.gpu.device, self.n.kind());
-        let (d, rows) = (self.net.architecture.hidden, self.batch.rows());
+        let (d, rows) = (self.net.architecture.hidden, self.batch.n.rows);
         let layout = &self.net.layout;
         let blocks = layout.blocks.len();
         buffers.blocks.resize_with(blocks, BlockBuffers::default);
@@ -156,7 +156,7 @@ impl Pass<'_> {
         buffers: &mut Buffers,
     ) -> Done {
         let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.architecture);
-        let (d, rows, joint) = (shape.hidden, self.batch.rows(), self.net.joint.row());
+        let (d, rows, joint) = (shape.hidden, self.batch.n.rows, self.net.joint.row());
         let kind = self.n.kind();
         let layout = &self.net.layout.blocks[index];
         let input = buffers.inputs[index].at();
@@ -202,7 +202,7 @@ impl Pass<'_> {
         buffers: &mut Buffers,
     ) -> Done {
         let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.architecture);
-        let (d, rows, inner) = (shape.hidden, self.batch.rows(), shape.intermediate);
+        let (d, rows, inner) = (shape.hidden, self.batch.n.rows, shape.intermediate);
         let (kind, count) = (self.n.kind(), rows * inner);
         let normed = s.normed2.numbers(device, rows * d, kind)?;
         let moments = s.moments2.singles(device, 2 * rows)?;
@@ -235,7 +235,7 @@ impl Pass<'_> {
     ) -> Done {
         let (gpu, device, kind) = (self.gpu, &self.gpu.device, self.n.kind());
         let (d, v) = (self.net.architecture.hidden, self.net.architecture.vocab);
-        let count = self.batch.count();
+        let count = self.batch.n.count;
         let step = head_rows(v);
         for first in (0..count).step_by(step) {
             let rows = step.min(count - first);
@@ -266,11 +266,11 @@ impl Pass<'_> {
     /// Log-probability of every target that counts, and whether none was more probable.
     pub(super) fn answers(&self, buffers: &mut Buffers) -> Result<Vec<f32>, ModelError> {
         let (gpu, v) = (self.gpu, self.net.architecture.vocab);
-        if self.batch.count() == 0 {
+        if self.batch.n.count == 0 {
             return Ok(Vec::new());
         }
         self.forward(buffers)?;
-        let mut out = Vec::with_capacity(2 * self.batch.count());
+        let mut out = Vec::with_capacity(2 * self.batch.n.count);
         self.logits(buffers, &mut |buffers, block| {
             let Logits { rows, first, .. } = block;
             let to = buffers.losses.singles(&gpu.device, 2 * rows)?;
@@ -290,9 +290,9 @@ impl Pass<'_> {
         let (d, v, rows) = (
             self.net.architecture.hidden,
             self.net.architecture.vocab,
-            self.batch.rows(),
+            self.batch.n.rows,
         );
-        let count = self.batch.count();
+        let count = self.batch.n.count;
         let back = buffers.gradient_narrow.numbers(device, rows * d, kind)?;
         if count < rows {
             device.zero(back, rows * d * kind.bytes())?;
@@ -342,7 +342,7 @@ impl Pass<'_> {
 
     /// A copy of the stream's gradient as matrix multiplication takes it; 0 where that is as it is.
     fn short(&self, room: &mut Buffer) -> Result<u64, ModelError> {
-        let numbers = self.batch.rows() * self.net.architecture.hidden;
+        let numbers = self.batch.n.rows * self.net.architecture.hidden;
         match self.n.kind() {
             NumberType::Single => Ok(0),
             kind => room.numbers(&self.gpu.device, numbers, kind),
@@ -366,7 +366,7 @@ impl Pass<'_> {
         to: (u64, u64, u64),
         buffers: &mut Buffers,
     ) -> Done {
-        let (d, rows) = (self.net.architecture.hidden, self.batch.rows());
+        let (d, rows) = (self.net.architecture.hidden, self.batch.n.rows);
         let gradient = (dy, self.n.kind());
         self.gpu
             .norm_back((x, moments, rows), self.norm_at(norm), gradient, to)?;
@@ -385,7 +385,7 @@ impl Pass<'_> {
 
     /// Forward and back: adds the loss to `total` and `scale` times its gradients to the gradients.
     pub(super) fn loss_and_gradient(&self, buffers: &mut Buffers, scale: f32, total: u64) -> Done {
-        if self.batch.rows() == 0 {
+        if self.batch.n.rows == 0 {
             return Ok(());
         }
         self.forward(buffers)?;
@@ -415,7 +415,8 @@ impl Pass<'_> {
         // no backward pass, and the other ends at its adapters.
         let last = index == 0 && self.n.base_gradient == 0;
         let mut half = layout.gate.iter().chain([&layout.up, &layout.down]);
-        let idle = last && self.net.parallel() && !half.any(|linear| self.n.adapts(linear));
+        let adapts = |linear: &Linear| self.n.adapter.is_some_and(|a| a.site(linear).is_some());
+        let idle = last && self.net.parallel() && !half.any(adapts);
         if !idle {
             self.feed_forward_back(index, s, buffers)?;
         }
@@ -426,7 +427,7 @@ impl Pass<'_> {
     /// input, the residual's own gradient included.
     fn feed_forward_back(&self, index: usize, s: &mut BlockBuffers, buffers: &mut Buffers) -> Done {
         let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.architecture);
-        let (d, rows, inner) = (shape.hidden, self.batch.rows(), shape.intermediate);
+        let (d, rows, inner) = (shape.hidden, self.batch.n.rows, shape.intermediate);
         let (kind, layout) = (self.n.kind(), &self.net.layout.blocks[index]);
         let by = (Threads::Vectors(rows * inner), kind);
         let wide = self.wide(buffers)?;
@@ -460,7 +461,7 @@ impl Pass<'_> {
     fn wide(&self, buffers: &mut Buffers) -> Result<u64, ModelError> {
         let shape = &self.net.architecture;
         let widest = shape.intermediate.max(shape.q_width());
-        let numbers = self.batch.rows() * widest;
+        let numbers = self.batch.n.rows * widest;
         buffers
             .gradient_wide
             .numbers(&self.gpu.device, numbers, self.n.kind())
@@ -476,7 +477,7 @@ impl Pass<'_> {
         buffers: &mut Buffers,
     ) -> Done {
         let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.architecture);
-        let (d, rows, joint) = (shape.hidden, self.batch.rows(), self.net.joint.row());
+        let (d, rows, joint) = (shape.hidden, self.batch.n.rows, self.net.joint.row());
         let (kind, layout) = (self.n.kind(), &self.net.layout.blocks[index]);
         let wide = self.wide(buffers)?;
         let narrow = buffers.gradient_narrow.at();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::source::ProjectorSource;
+use super::ProjectorSource;
 
 /// The row at the end of each line of tiles (LLaVA 1.6).
 pub(super) const NEWLINE: &str = "model.image_newline";

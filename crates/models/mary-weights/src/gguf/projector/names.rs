@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::kinds::{GEMMA_NORM, ProjectorKind};
-use super::source::swapped;
+use super::swapped;
 use crate::stored::{Layout, Stored};
 
 type Names = HashMap<&'static str, &'static str>;

@@ -48,12 +48,8 @@ pub fn write(
     form: ArrayForm,
     path: &Path,
 ) -> Result<Vec<PathBuf>, InstrumentError> {
-    let models: Vec<String> = folder
-        .manifest()
-        .models
-        .iter()
-        .map(|m| m.model.to_string())
-        .collect();
+    let models = folder.manifest().models.iter();
+    let models: Vec<String> = models.map(|m| m.model.to_string()).collect();
     if form == ArrayForm::Parquet {
         rows(task, folder, &models, path)?;
         return Ok(vec![path.to_owned()]);
@@ -269,30 +265,22 @@ fn rows(
     models: &[String],
     path: &Path,
 ) -> Result<(), InstrumentError> {
-    let said = |e: ParquetError| at(path)(io::Error::other(e));
-    let file = File::create(path).map_err(at(path))?;
-    let mut out = parquet_file(SCHEMA, file).map_err(said)?;
+    let mut out = TokenRows::create(task, path)?;
     let columns = task.options().columns();
-    let mut group = Group::default();
     for model in models {
         observations(task, folder, model, &mut |text, found| {
             for (column, pools) in columns.iter().zip(found.unwrap_or_default()) {
                 for pool in pools {
                     for layer in pool.layers {
                         let texts = [model.as_str(), &text.id, column, pool.pool];
-                        group.push(texts, layer.layer, &layer.vector.0);
+                        out.group.push(texts, layer.layer, &layer.vector.0);
                     }
                 }
             }
-            if group.layers.len() >= GROUP {
-                std::mem::take(&mut group).write(&mut out).map_err(said)?;
-            }
-            Ok(())
+            out.flush(GROUP)
         })?;
     }
-    group.write(&mut out).map_err(said)?;
-    out.close().map_err(said)?;
-    Ok(())
+    out.finish()
 }
 
 /// Texts that are observed together, so that memory stays bounded.

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 pub use arrays::{ArrayForm, TokenRows, write};
+pub(crate) use vectors::cosine;
 pub use vectors::{Observation, Similarity, observations, similarities, similarity_head};
 
 use crate::texts::score::{ScoreOptions, Text, Texts};
@@ -138,20 +139,12 @@ impl ObserveTask {
                  observed, --pictures says which of them hold pictures"
             )));
         }
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let about = "Pooled hidden states of texts.";
-        let mut card = TaskCard::new(
-            material::task_id("observe", &material),
-            name.into_owned(),
-            about,
-        );
         let made_of = serde_json::to_string(&options).unwrap_or_default();
-        let content = blake3::hash(format!("{}\n{made_of}", material.hash()).as_bytes());
-        card.content = Some(content.to_hex().to_string().into());
+        let about = "Pooled hidden states of texts.";
         Ok(Self {
+            card: material::card("observe", &material, about, &made_of),
             material,
             options,
-            card,
         })
     }
 
@@ -264,28 +257,24 @@ impl Task for ObserveTask {
             [_] => Judgement::unscored(UnscoredReason::NotApplicable(VECTORS_ALONE.into())),
             // The last layer of the first pool is the score, the others stand beside it.
             [left, right, ..] => {
-                let mut judgement = None;
-                for similarity in vectors::compare(left, right) {
-                    let name = format!("{}_layer_{:02}", similarity.pool, similarity.layer);
-                    let first = similarity.pool == self.options.pools[0].name();
-                    let value = similarity.cosine;
-                    let mut now: Judgement = judgement.unwrap_or_else(|| Judgement::scored(value));
-                    if first {
-                        now.outcome = mary_contract::Outcome::Scored(value);
-                    }
-                    judgement = Some(now.measured(&name, value));
-                }
-                judgement.unwrap_or_else(|| {
-                    Judgement::failed(ErrorKind::NotFinite, "the vectors have no cosine")
-                })
+                let found = vectors::compare(left, right);
+                let first = self.options.pools[0].name();
+                let score = found.iter().rfind(|s| s.pool == first).or(found.first());
+                let Some(score) = score else {
+                    let why = "the vectors have no cosine";
+                    return Judgement::failed(ErrorKind::NotFinite, why);
+                };
+                found
+                    .iter()
+                    .fold(Judgement::scored(score.cosine), |judgement, s| {
+                        judgement.measured(&format!("{}_layer_{:02}", s.pool, s.layer), s.cosine)
+                    })
             }
         }
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {
-        let mut asked = settings.asked(&self.card);
-        asked.remove("seed");
-        asked
+        settings.asked_whatever_the_seed(&self.card)
     }
 
     fn scoring(&self, _: &TaskSettings) -> Scoring {
@@ -293,18 +282,10 @@ impl Task for ObserveTask {
     }
 
     fn conventions(&self, _: &TaskSettings) -> BTreeMap<String, String> {
-        let file = self.material.path().file_name().unwrap_or_default();
         let pools: Vec<&str> = self.options.pools.iter().map(|p| p.name()).collect();
         let layers = serde_json::to_string(&self.options.layers).unwrap_or_default();
         let said = [
-            (
-                "data",
-                format!(
-                    "{}, blake3 {}",
-                    file.to_string_lossy(),
-                    self.material.hash()
-                ),
-            ),
+            ("data", material::origin(&self.material)),
             ("pooling", pools.join(", ")),
             ("layers", layers),
             ("scale", "cosine".into()),

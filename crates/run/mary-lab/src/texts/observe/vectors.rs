@@ -66,7 +66,8 @@ pub(crate) fn compare(left: &[Observation], right: &[Observation]) -> Vec<Simila
     all
 }
 
-fn cosine(a: &[f32], b: &[f32]) -> Option<f64> {
+/// Cosine of two vectors of one length, where neither is all zeros.
+pub(crate) fn cosine(a: &[f32], b: &[f32]) -> Option<f64> {
     let dot = |a: &[f32], b: &[f32]| -> f64 {
         a.iter()
             .zip(b)

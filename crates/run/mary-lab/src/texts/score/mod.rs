@@ -21,6 +21,7 @@ pub use rows::{Part, Text};
 pub use tables::{By, Tables, tables};
 pub(crate) use tables::{frequency, length};
 
+use crate::texts::cloze::likeliest;
 use crate::texts::{InstrumentError, material};
 pub(crate) use rows::Texts;
 
@@ -196,17 +197,12 @@ impl ScoreTask {
                 "--marks takes two different marks, for example '[[ ]]'".into(),
             ));
         }
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let about = match options.pair {
             Some(_) => "How often the first text of a pair is the more probable.",
             None => "How probable texts are, in bits of surprisal.",
         };
-        let id = material::task_id("score", &material);
-        let mut card = TaskCard::new(id, name.into_owned(), about);
+        let mut card = material::card("score", &material, about, &options.made_of());
         card.chance = options.pair.as_ref().map(|_| 0.5);
-        let made_of = options.made_of();
-        let content = blake3::hash(format!("{}\n{made_of}", material.hash()).as_bytes());
-        card.content = Some(content.to_hex().to_string().into());
         Ok(Self {
             material,
             options,
@@ -241,15 +237,13 @@ impl ScoreTask {
             // The space belongs to the token that is predicted.
             let bare = before.trim_end();
             let space = before.get(bare.len()..).unwrap_or_default();
-            Ask::subject(Request::Score(Score {
-                prefix: Prompt::plain(bare.to_owned()),
-                continuations: vec![format!("{space}{BLANK}{after}")],
-                start: self.options.start.clone(),
-                details: Details {
-                    top: self.options.top,
-                    ..Details::default()
-                },
-            }))
+            let (start, top) = (self.options.start.clone(), self.options.top);
+            likeliest(
+                bare.to_owned(),
+                format!("{space}{BLANK}{after}"),
+                start,
+                top,
+            )
         })
     }
 
@@ -294,6 +288,15 @@ fn scores(answer: &Reply) -> &[ContinuationScore] {
     }
 }
 
+/// Which text of a pair is the more probable: 1 the first, 0 the second, ties one half.
+fn verdict(margin: f64) -> f64 {
+    match margin {
+        m if m > 0.0 => 1.0,
+        m if m < 0.0 => 0.0,
+        _ => 0.5,
+    }
+}
+
 /// The verdict on one answer.
 fn judged(answer: &Reply) -> Judgement {
     match scores(answer) {
@@ -306,11 +309,6 @@ fn judged(answer: &Reply) -> Judgement {
         }
         [good, bad] => {
             let margin = good.sum() - bad.sum();
-            let verdict = |margin: f64| match margin {
-                m if m > 0.0 => 1.0,
-                m if m < 0.0 => 0.0,
-                _ => 0.5,
-            };
             let mut judgement = Judgement::scored(verdict(margin)).measured("margin", margin);
             if let (Some(good), Some(bad)) = (good.mean(), bad.mean()) {
                 judgement = judgement.measured("per_token", verdict(good - bad));
@@ -355,9 +353,7 @@ impl Task for ScoreTask {
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {
-        let mut asked = settings.asked(&self.card);
-        // Nothing here is drawn.
-        asked.remove("seed");
+        let mut asked = settings.asked_whatever_the_seed(&self.card);
         let start = match self.options.compare {
             true => "compare",
             false => self.options.start.name(),
@@ -374,17 +370,9 @@ impl Task for ScoreTask {
     }
 
     fn conventions(&self, _: &TaskSettings) -> BTreeMap<String, String> {
-        let file = self.material.path().file_name().unwrap_or_default();
         let mut said = BTreeMap::new();
         let mut say = |name: &str, text: &str| said.insert(name.to_owned(), text.to_owned());
-        say(
-            "data",
-            &format!(
-                "{}, blake3 {}",
-                file.to_string_lossy(),
-                self.material.hash()
-            ),
-        );
+        say("data", &material::origin(&self.material));
         match self.options.compare {
             true => say("start", "compare: auto decides, harness and none beside it"),
             false => say("start", &self.options.start.stated()),

@@ -7,7 +7,7 @@ use mary_contract::{ContinuationScore, Exchange, Outcome, Response, Sample, Task
 use mary_store::{RunFolder, Seeker};
 
 use super::words::{self, Word};
-use super::{Beginning, Part, ScoreOptions, ScoreTask, Text, bits};
+use super::{Beginning, Part, ScoreOptions, ScoreTask, Text, bits, verdict};
 use crate::texts::InstrumentError;
 use crate::texts::material::sample_id;
 use crate::texts::table::{Cell, Head, Type};
@@ -400,14 +400,9 @@ impl Rows<'_, '_> {
         match scores {
             [a, b] => {
                 let margin = a.sum() - b.sum();
-                let verdict = match margin {
-                    m if m > 0.0 => 1.0,
-                    m if m < 0.0 => 0.0,
-                    _ => 0.5,
-                };
                 let per_token = a.mean().zip(b.mean()).map(|(a, b)| a - b);
                 cells.extend([
-                    Cell::from(verdict),
+                    Cell::from(verdict(margin)),
                     margin.into(),
                     a.sum().into(),
                     b.sum().into(),
@@ -432,6 +427,9 @@ impl Rows<'_, '_> {
         let Some(word) = all.get(at) else {
             return Ok(());
         };
+        // Of its first token, which decides how the word goes on: how open it was, and how near the front.
+        let first = word.plain.map(|_| word.tokens.start);
+        let details = score.details.as_ref().zip(first);
         let mut cells = self.begin(Some(part));
         let spelled = part.continuation.get(word.place.clone()).unwrap_or("");
         cells.extend([Cell::from(at + 1), spelled.into()]);
@@ -442,15 +440,11 @@ impl Rows<'_, '_> {
             cells.extend([word.corrected.into(), surprisal(word.corrected)]);
         }
         if self.options.entropy {
-            // How open it was which word comes: the distribution before its first token.
-            let told = score.details.as_ref().map_or(&[][..], |d| &d.entropy);
-            let entropy = told.get(word.tokens.start).filter(|_| word.plain.is_some());
+            let entropy = details.and_then(|(d, at)| d.entropy.get(at));
             cells.push(entropy.map(|&e| bits(f64::from(e))).into());
         }
         if self.options.rank {
-            // Of its first token, which decides how the word goes on.
-            let told = score.details.as_ref().map_or(&[][..], |d| &d.rank);
-            let rank = told.get(word.tokens.start).filter(|_| word.plain.is_some());
+            let rank = details.and_then(|(d, at)| d.rank.get(at));
             cells.push(rank.copied().into());
         }
         if self.options.predictors {
@@ -529,13 +523,13 @@ impl Rows<'_, '_> {
             cells.push(word.map(|w| w + 1).into());
             let logprob = Some(f64::from(logprob));
             cells.extend([logprob.into(), surprisal(logprob)]);
+            let told = score.details.as_ref();
             if self.options.entropy {
-                let told = score.details.as_ref().map_or(&[][..], |d| &d.entropy);
-                cells.push(told.get(at).map(|&e| bits(f64::from(e))).into());
+                let entropy = told.and_then(|d| d.entropy.get(at));
+                cells.push(entropy.map(|&e| bits(f64::from(e))).into());
             }
             if self.options.rank {
-                let told = score.details.as_ref().map_or(&[][..], |d| &d.rank);
-                cells.push(told.get(at).copied().into());
+                cells.push(told.and_then(|d| d.rank.get(at)).copied().into());
             }
             self.put(By::Token, cells)?;
         }
