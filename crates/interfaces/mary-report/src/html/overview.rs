@@ -96,6 +96,9 @@ fn scale_of(runs: &[RunSummary], subjects: &[Subject], task: &str) -> Option<Sco
     })
 }
 
+/// A level that a row of the summary has beside its score.
+type Level = fn(&SummaryRow) -> Option<f64>;
+
 fn levels(
     runs: &[RunSummary],
     subjects: &[Subject],
@@ -103,7 +106,7 @@ fn levels(
     scale: ScoreScale,
 ) -> Vec<Value> {
     let mut out = Vec::new();
-    let kinds: [(&str, &str, fn(&SummaryRow) -> Option<f64>); 2] = [
+    let kinds: [(&str, &str, Level); 2] = [
         ("chance", "chance", |row| row.chance),
         ("people", "human", |row| row.human),
     ];
