@@ -83,15 +83,17 @@ const FEWEST_BYTES: u64 = 64 << 20;
 /// Tokens of a window, where there is room: with fewer, fetching a block may take longer than computing with it.
 const WINDOW: u64 = 1 << 17;
 
-/// `None` where not even the vocabulary and two blocks fit. One block computes while the next is fetched; texts come
-/// before blocks that stay.
-pub fn layout(of: &Estimate, (layers, hidden): (usize, usize), room: u64) -> Option<Layout> {
+/// Where not even the vocabulary, two blocks and a small window fit, the bytes that these take. One block computes while
+/// the next is fetched; texts come before blocks that stay.
+pub fn layout(of: &Estimate, (layers, hidden): (usize, usize), room: u64) -> Result<Layout, u64> {
     let block = of.blocks.div_ceil(layers.max(1) as u64).max(1);
     let fixed = of.weights - of.blocks + 2 * block;
-    let left = room.checked_sub(fixed).filter(|&b| b >= FEWEST_BYTES)?;
+    let least = fixed + FEWEST_BYTES;
+    let left = room.checked_sub(fixed).filter(|&b| b >= FEWEST_BYTES);
+    let left = left.ok_or(least)?;
     let texts = (left / 4 * 3).min(WINDOW * hidden as u64 * 4 / 2 * 3);
     let held = ((left - texts) / block).min(layers.saturating_sub(1) as u64);
-    Some(Layout {
+    Ok(Layout {
         held: held as usize,
         texts,
     })
@@ -168,7 +170,7 @@ mod tests {
         // One GiB outside the blocks, two blocks of half a GiB, and three quarters of two GiB for texts.
         let layout = fit(4 << 30).unwrap();
         assert_eq!((layout.held, layout.texts), (1, 3 << 29));
-        assert_eq!(fit((2 << 30) + 100), None);
+        assert_eq!(fit((2 << 30) + 100), Err((2 << 30) + FEWEST_BYTES));
         // A window needs no more, and the rest goes to blocks; one is fetched whatever there is.
         let texts = WINDOW * 4096 * 6;
         assert_eq!(fit(10 << 30).unwrap(), Layout { held: 10, texts });

@@ -439,9 +439,16 @@ fn fit(
         return Ok(None);
     };
     fetchable(architecture, name)?;
-    let Some(layout) = memory::layout(estimate, (layers, architecture.hidden), room) else {
-        return memory::compare(&format!("loading {name}"), estimate.weights, Some(room))
-            .map(|()| None);
+    let layout = match memory::layout(estimate, (layers, architecture.hidden), room) {
+        Ok(layout) => layout,
+        Err(least) => {
+            let (how, needed) = match least < estimate.weights {
+                true => (" block by block", least),
+                false => ("", estimate.weights),
+            };
+            let what = format!("loading {name}{how}");
+            return memory::compare(&what, needed, Some(room)).map(|()| None);
+        }
     };
     let (needed, room) = (memory::readable(estimate.weights), memory::readable(room));
     tell(&format!(
