@@ -1,10 +1,10 @@
 //! Matrices of the base as a checkpoint stores them: in 16 bits or in quantised blocks, mapped from the
 //! file, and unpacked a few rows at a time when they multiply. Nothing of the base is trained then.
 
+use super::kernels::vectorised;
 use super::layout::Layout;
 use super::matmul::{Unit, View, Write};
 use crate::TrainError;
-use mary_kernels::simd::dispatch;
 use mary_weights::{Checkpoint, RawBytes, TensorType, unpack_blocks};
 
 /// Numbers unpacked at a time: what the second cache holds.
@@ -229,10 +229,7 @@ impl Matrix {
 }
 
 fn unpack(kind: TensorType, bytes: &[u8], out: &mut [f32]) {
-    dispatch(
-        #[inline(always)]
-        || unpack_blocks(kind, bytes, out),
-    );
+    vectorised!({ unpack_blocks(kind, bytes, out) });
 }
 
 fn wrong(name: &str, found: Option<&[usize]>, expected: &[usize]) -> TrainError {
