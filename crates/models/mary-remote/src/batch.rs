@@ -346,35 +346,30 @@ fn come_back(under_way: &[Progress]) -> ModelError {
         .iter()
         .map(|p| format!("{} ({}, {} of {} done)", p.id, p.said, p.done, p.total))
         .collect();
-    ModelError::new(
-        ErrorKind::Interrupted,
-        format!(
-            "submitted as a batch and not finished yet: {}",
-            told.join("; ")
-        ),
-    )
-    .hint("come back with `mary resume`; nothing is submitted or paid twice")
+    let message = format!(
+        "submitted as a batch and not finished yet: {}",
+        told.join("; ")
+    );
+    ModelError::new(ErrorKind::Interrupted, message)
+        .hint("come back with `mary resume`; nothing is submitted or paid twice")
 }
 
 /// The provider's answers are fewer than it counted: they are not all there yet.
 fn not_final(id: &str, found: u64, expected: u64) -> ModelError {
-    ModelError::new(
-        ErrorKind::Interrupted,
-        format!("the batch {id} has ended, but its file holds {found} of {expected} answers"),
-    )
+    let message =
+        format!("the batch {id} has ended, but its file holds {found} of {expected} answers");
+    ModelError::new(ErrorKind::Interrupted, message)
     .hint("the file is not complete yet; come back with `mary resume`, nothing is submitted or paid twice")
 }
 
 /// A batch ended without an answer to a request.
 fn no_answer(progress: &Progress) -> ModelError {
-    ModelError::new(
-        ErrorKind::Transport,
-        format!(
-            "the batch {} ended without an answer to this: {}",
-            progress.id, progress.said
-        ),
-    )
-    .hint("give the same command again: it is submitted anew")
+    let message = format!(
+        "the batch {} ended without an answer to this: {}",
+        progress.id, progress.said
+    );
+    ModelError::new(ErrorKind::Transport, message)
+        .hint("give the same command again: it is submitted anew")
 }
 
 /// Nobody knows whether a batch was created. Submitting it again could be paying twice.
@@ -383,13 +378,11 @@ fn unsure_of(part: &BatchPart, found: &Listed) -> ModelError {
         Listed::Often(n) => format!("{n} batches in the provider's list could be it"),
         Listed::Once(_) | Listed::Nowhere => "the provider's list does not show it".to_owned(),
     };
-    ModelError::new(
-        ErrorKind::Interrupted,
-        format!(
-            "the answer to the creation of the batch {} ({} requests) was lost, and {listed}",
-            part.name,
-            part.requests.len()
-        ),
-    )
+    let message = format!(
+        "the answer to the creation of the batch {} ({} requests) was lost, and {listed}",
+        part.name,
+        part.requests.len()
+    );
+    ModelError::new(ErrorKind::Interrupted, message)
     .hint("look at the provider's console; `mary resume` finds it when it appears. If it is surely not there, submit it again with --model-arg batch_again=true")
 }

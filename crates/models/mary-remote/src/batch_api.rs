@@ -165,10 +165,8 @@ fn checked(id: &str) -> Result<&str, ModelError> {
     if !id.is_empty() && id.chars().all(plain) {
         return Ok(id);
     }
-    Err(ModelError::new(
-        ErrorKind::Transport,
-        "the provider's name for a batch holds characters that do not belong there",
-    ))
+    let message = "the provider's name for a batch holds characters that do not belong there";
+    Err(ModelError::new(ErrorKind::Transport, message))
 }
 
 #[cfg(test)]

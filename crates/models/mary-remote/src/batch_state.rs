@@ -84,10 +84,8 @@ impl BatchState {
 }
 
 pub(crate) fn file_error(path: &Path, what: &str) -> ModelError {
-    ModelError::new(
-        ErrorKind::Internal,
-        format!("the state {} cannot be used: {what}", path.display()),
-    )
+    let message = format!("the state {} cannot be used: {what}", path.display());
+    ModelError::new(ErrorKind::Internal, message)
     .hint("if it is no longer needed, move it away; what was already paid for is then not found again")
 }
 

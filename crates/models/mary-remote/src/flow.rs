@@ -140,15 +140,13 @@ impl Flow {
     }
 
     pub fn too_long(&self, wait: Duration) -> ModelError {
-        ModelError::new(
-            ErrorKind::Overloaded,
-            format!(
-                "{} asks to wait {}; the longest wait is {}",
-                self.settings.title,
-                in_words(wait),
-                in_words(self.settings.longest_wait)
-            ),
-        )
+        let message = format!(
+            "{} asks to wait {}; the longest wait is {}",
+            self.settings.title,
+            in_words(wait),
+            in_words(self.settings.longest_wait)
+        );
+        ModelError::new(ErrorKind::Overloaded, message)
         .hint(
             "go on later with `mary resume`; a longer wait is allowed with --model-arg max_wait=SECONDS",
         )

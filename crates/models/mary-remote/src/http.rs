@@ -131,11 +131,9 @@ impl Http {
             let (name, before) = format.key_header();
             let text = format!("{before}{}", key.reveal());
             let mut value = HeaderValue::from_str(&text).map_err(|_| {
-                ModelError::new(
-                    ErrorKind::Auth,
-                    "the key holds characters that no HTTP header can carry",
-                )
-                .hint("look for line breaks or quotes in the environment or .env")
+                let message = "the key holds characters that no HTTP header can carry";
+                ModelError::new(ErrorKind::Auth, message)
+                    .hint("look for line breaks or quotes in the environment or .env")
             })?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);

@@ -79,11 +79,9 @@ async fn by_list(connection: &Connection) -> Result<Identity, ModelError> {
         let names = models.iter().filter_map(|m| text(m, "/id"));
         let names: Vec<_> = names.take(8).collect();
         let title = connection.entry.title;
-        return Err(ModelError::new(
-            ErrorKind::NotFound,
-            format!("{title} does not serve `{}`", connection.model),
-        )
-        .hint(format!("it serves: {}", names.join(", "))));
+        let message = format!("{title} does not serve `{}`", connection.model);
+        return Err(ModelError::new(ErrorKind::NotFound, message)
+            .hint(format!("it serves: {}", names.join(", "))));
     };
     Ok(Identity {
         described: json!({"root": found.get("root"), "id": found.get("id")}),

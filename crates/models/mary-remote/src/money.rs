@@ -110,14 +110,13 @@ impl Account for Ledger {
 
 fn exhausted(state: &State, dollars: f64) -> ModelError {
     let limit = state.limit.unwrap_or_default();
-    ModelError::new(
-        ErrorKind::Budget,
-        format!(
-            "the budget of ${limit:.2} leaves no room for the next request: ${:.4} is spent and it may cost ${dollars:.4}",
-            state.balance.spent
-        ),
+    let message = format!(
+        "the budget of ${limit:.2} leaves no room for the next request: ${:.4} is spent and it may cost ${dollars:.4}",
+        state.balance.spent
+    );
+    ModelError::new(ErrorKind::Budget, message).hint(
+        "everything answered so far is kept; repeat the command with a larger --budget to continue",
     )
-    .hint("everything answered so far is kept; repeat the command with a larger --budget to continue")
 }
 
 /// Money set aside for one request. Dropping it gives the money back, unless the request is at the

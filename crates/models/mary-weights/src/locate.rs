@@ -6,8 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{ErrorKind, ModelError, ModelRef};
+use mary_contract::{ModelError, ModelRef};
 
+use crate::fault::not_found;
 use crate::hub::{NeededFiles, from_hub};
 use crate::{catalogue, fault};
 
@@ -27,10 +28,9 @@ pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
     if let Some(entry) = catalogue::find(name) {
         return match entry.located(&catalogue::models_dir()?) {
             Some(path) => Ok(path),
-            None => Err(ModelError::new(
-                ErrorKind::NotFound,
-                format!("`{name}` is in the catalogue but not on this machine"),
-            )
+            None => Err(not_found(format!(
+                "`{name}` is in the catalogue but not on this machine"
+            ))
             .hint(format!("fetch it with: mary models pull {name}"))),
         };
     }
@@ -51,10 +51,9 @@ pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
             let file = NeededFiles::File(file.join("/"));
             from_hub(owner, repository, model.revision.as_deref(), file)
         }
-        _ => Err(ModelError::new(
-            ErrorKind::NotFound,
-            format!("`{model}` is neither a path, nor in the catalogue, nor a hub id"),
-        )
+        _ => Err(not_found(format!(
+            "`{model}` is neither a path, nor in the catalogue, nor a hub id"
+        ))
         .hint(format!(
             "a path, owner/repository on the hub, or one of: {}",
             catalogue::names(&model.provider).join(", ")

@@ -148,14 +148,12 @@ impl ChatTemplate {
             JinjaKind::InvalidOperation => ErrorKind::BadRequest,
             _ => ErrorKind::BadModel,
         };
-        ModelError::new(
-            kind,
-            format!(
-                "the chat template refused the conversation: {}",
-                describe(error)
-            ),
-        )
-        .hint("use plain prompts, or a conversation of the form the model was trained on")
+        let message = format!(
+            "the chat template refused the conversation: {}",
+            describe(error)
+        );
+        ModelError::new(kind, message)
+            .hint("use plain prompts, or a conversation of the form the model was trained on")
     }
 
     pub fn source(&self) -> &str {

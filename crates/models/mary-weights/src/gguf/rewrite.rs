@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 use mary_kernels::dequant;
 use mary_platform::Replacement;
 
 use super::header::{Described, Reader};
-use crate::fault;
+use crate::fault::{self, bad_request};
 use crate::mapped::Mapped;
 use crate::stored::Stored;
 
@@ -101,8 +101,7 @@ pub(crate) fn rewrite(
             whole,
         });
     }
-    let cannot =
-        |e: io::Error| ModelError::new(ErrorKind::BadRequest, format!("{}: {e}", out.display()));
+    let cannot = |e: io::Error| bad_request(format!("{}: {e}", out.display()));
     let mut to = Replacement::begin(out).map_err(cannot)?;
     to.write_all(&head(
         file.get(..before).unwrap_or_default(),

@@ -11,9 +11,11 @@ pub(crate) mod pipeline;
 pub(crate) mod sentencepiece;
 mod tiktoken;
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 use serde_json::Value;
 use tokenizers::PostProcessorWrapper;
+
+use crate::fault::bad_model;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Encoding {
@@ -109,12 +111,8 @@ impl Tokenizer {
                 .encode(text, add_special)
                 .map_err(|e| e.to_string())
         });
-        let encoding = encoded.map_err(|e| {
-            ModelError::new(
-                ErrorKind::BadModel,
-                format!("the tokenizer could not read a text: {e}"),
-            )
-        })?;
+        let encoding =
+            encoded.map_err(|e| bad_model(format!("the tokenizer could not read a text: {e}")))?;
         Ok(Encoding {
             ids: encoding.get_ids().to_vec(),
             offsets: encoding.get_offsets().to_vec(),
@@ -129,12 +127,8 @@ impl Tokenizer {
 
     /// The text of token ids; special tokens are left out.
     pub fn decode(&self, ids: &[u32]) -> Result<String, ModelError> {
-        guarded(|| self.inner.decode(ids, true).map_err(|e| e.to_string())).map_err(|e| {
-            ModelError::new(
-                ErrorKind::BadModel,
-                format!("the tokenizer could not spell out token ids: {e}"),
-            )
-        })
+        guarded(|| self.inner.decode(ids, true).map_err(|e| e.to_string()))
+            .map_err(|e| bad_model(format!("the tokenizer could not spell out token ids: {e}")))
     }
 
     /// One token as people would read it; bytes that are no text on their own are shown as `�`,

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use mary_contract::{ErrorKind, ModelError};
 use mary_cuda::{Device, Memory, NumberType, args};
+use mary_weights::fault::bad_request;
 use std::sync::Arc;
 
 use super::batch::{Batch, groups};
@@ -69,13 +70,10 @@ fn chunks(groups: &[(Range<usize>, f64)]) -> Vec<u32> {
 impl GpuTrainer {
     pub(crate) fn new(gpu: Gpu, job: &TrainingJob) -> Result<Self, ModelError> {
         if let Some(what) = job.net.beyond_gpu() {
-            return Err(ModelError::new(
-                ErrorKind::BadRequest,
-                format!(
-                    "{} learns on the processor for now: the GPU's pass has no {what}",
-                    job.net.architecture.family
-                ),
-            )
+            return Err(bad_request(format!(
+                "{} learns on the processor for now: the GPU's pass has no {what}",
+                job.net.architecture.family
+            ))
             .hint("use --device cpu"));
         }
         let device = Arc::clone(&gpu.device);

@@ -2,13 +2,14 @@
 
 use std::fmt::Display;
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 use serde_json::Value;
 
 use super::Activation;
+use crate::fault::bad_model;
 
 pub(super) fn refused(message: impl Display) -> ModelError {
-    ModelError::new(ErrorKind::BadModel, format!("config.json: {message}"))
+    bad_model(format!("config.json: {message}"))
 }
 
 /// The fields of a configuration. A field that is `null` counts as absent.
