@@ -53,6 +53,10 @@ pub(crate) fn read(
 /// Puts objects and open models before the usual providers.
 pub(crate) fn arrange(objects: Vec<Object>, open: Vec<Opened>) -> Arrange {
     Box::new(move |usual| {
+        let of = |name: &str| -> Vec<Opened> {
+            let own = |o: &&Opened| o.model.card().model.provider == name;
+            open.iter().filter(own).cloned().collect()
+        };
         let mut files = None;
         let mut providers: Vec<Box<dyn Provider>> = Vec::new();
         for provider in usual {
@@ -60,25 +64,16 @@ pub(crate) fn arrange(objects: Vec<Object>, open: Vec<Opened>) -> Arrange {
                 files = Some(provider);
                 continue;
             }
-            let own = open
-                .iter()
-                .filter(|o| o.model.card().model.provider == provider.name());
-            let own: Vec<Opened> = own.cloned().collect();
-            providers.push(if own.is_empty() {
-                provider
-            } else {
-                Box::new(AlreadyOpen {
-                    usual: provider,
-                    own,
-                })
+            let (own, usual) = (of(provider.name()), provider);
+            providers.push(match own.is_empty() {
+                true => usual,
+                false => Box::new(AlreadyOpen { usual, own }),
             });
         }
-        let own = open
-            .into_iter()
-            .filter(|o| o.model.card().model.provider == PYTHON);
+        let open = of(PYTHON);
         providers.push(Box::new(Objects {
             objects,
-            open: own.collect(),
+            open,
             files,
         }));
         providers
@@ -134,13 +129,9 @@ impl Provider for Objects {
     ) -> Result<Box<dyn Model>, ModelError> {
         if let Some(object) = self.find(model) {
             let adapter = Python::attach(|py| object.adapter.clone_ref(py));
-            return Ok(Box::new(Answering::new(
-                object.card.clone(),
-                InProcess {
-                    adapter,
-                    together: object.together.clone(),
-                },
-            )));
+            let together = object.together.clone();
+            let own = InProcess { adapter, together };
+            return Ok(Box::new(Answering::new(object.card.clone(), own)));
         }
         match self.open.iter().find(|o| o.model.card().model == *model) {
             Some(open) => Ok(Box::new(Shared(Arc::clone(&open.model)))),

@@ -339,10 +339,9 @@ fn scores(
         continuations.push(ContinuationScore {
             tokens: scored.iter().map(|&id| tokenizer.piece(id)).collect(),
             logprobs: values,
-            boundary_merged: false,
             first_unscored: of.first_unscored,
-            windowed: false,
             details,
+            ..ContinuationScore::default()
         });
     }
     Ok(Scored { continuations })

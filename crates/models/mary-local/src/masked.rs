@@ -291,9 +291,8 @@ fn reply(
             tokens: pieces.collect(),
             logprobs,
             boundary_merged: part.boundary_merged,
-            first_unscored: false,
-            windowed: false,
             details: details::told(asked, &part.places, &seen),
+            ..ContinuationScore::default()
         });
     }
     Ok(replied(Scored { continuations }, usage))

@@ -257,10 +257,8 @@ fn finish(
             .map(|&id| tokenizer.piece(id))
             .collect(),
         logprobs: logprobs.to_vec(),
-        boundary_merged: false,
         first_unscored: reading.first_unscored,
-        windowed: false,
-        details: None,
+        ..ContinuationScore::default()
     });
     let usage = Usage {
         prompt_tokens: reading.tokens.len() as u64,

@@ -42,12 +42,8 @@ pub(crate) fn likeliest(model: &LocalModel, request: &Score) -> Result<Reply<Sco
             ..TokenDetails::default()
         };
         continuations.push(ContinuationScore {
-            tokens: Vec::new(),
-            logprobs: Vec::new(),
-            boundary_merged: false,
-            first_unscored: false,
-            windowed: false,
             details: Some(Box::new(details)),
+            ..ContinuationScore::default()
         });
     }
     Ok(replied(Scored { continuations }, usage))

@@ -342,8 +342,7 @@ pub fn finite_score(
         logprobs: logprobs.into_iter().map(|x| x.min(0.0) as f32).collect(),
         boundary_merged,
         first_unscored,
-        windowed: false,
-        details: None,
+        ..ContinuationScore::default()
     })
 }
 

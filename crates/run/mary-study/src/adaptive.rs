@@ -96,11 +96,7 @@ impl AdaptiveTest {
             return Ok(None);
         }
         let bytes = read_plain(&path, 1 << 28).map_err(io_at(&path))?;
-        let wrong = |message: String| StudyError::File {
-            path: path.clone(),
-            message,
-            hint: "restore the file from a copy; items of a study never change".into(),
-        };
+        let wrong = |message: String| StudyError::changed(path.clone(), message);
         let found: Self = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
         let lengths = [found.curves.len(), found.right.len(), found.content.len()];
         match lengths.iter().all(|n| *n == items) {

@@ -127,11 +127,7 @@ impl Study {
             });
         }
         if let Some(why) = questions.iter().find_map(Question::unaskable) {
-            return Err(StudyError::File {
-                path: path.join(ITEMS),
-                message: why,
-                hint: "restore the file from a copy; items of a study never change".into(),
-            });
+            return Err(StudyError::changed(path.join(ITEMS), why));
         }
         Ok(Self {
             path: path.to_owned(),
@@ -180,11 +176,7 @@ fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> Result<(), Study
 fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, StudyError> {
     let path = folder.join(name);
     let bytes = read_plain(&path, LARGEST).map_err(io_at(&path))?;
-    serde_json::from_slice(&bytes).map_err(|e| StudyError::File {
-        path,
-        message: e.to_string(),
-        hint: "restore the file from a copy; items of a study never change".into(),
-    })
+    serde_json::from_slice(&bytes).map_err(|e| StudyError::changed(path, e.to_string()))
 }
 
 #[cfg(test)]

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use mary_contract::{
     Ask, Generate, Item, MarkingForm, Part, Prompt, Request, SampleId, Sampling, Target,
 };
-use mary_platform::{Separated, for_spreadsheet, from_spreadsheet};
+use mary_platform::{for_spreadsheet, from_spreadsheet};
 use serde_json::json;
 
 use crate::StudyError;
-use crate::error::fault;
+use crate::error::{fault, table};
 use crate::keys::{Frozen, KeyedItem, Keys, judged_by_people};
 pub use crate::keys::{Judged, Judging};
 use crate::lists::spread;
@@ -154,11 +154,7 @@ impl Form {
 pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let wrong =
         |line: usize, message: String| StudyError::Refused(format!("{name}:{line}: {message}"));
-    let text = Separated::fields(bytes, None, true).map_err(|e| fault(1, &e, &wrong))?;
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(text.delimiter())
-        .from_reader(text);
-    let head = reader.headers().map_err(|e| fault(1, &e, &wrong))?.clone();
+    let (mut reader, head) = table(bytes, &wrong)?;
     let column = |wanted: &str| head.iter().position(|h| h.trim() == wanted);
     let verdict = head.iter().position(|h| h.trim().starts_with(NO));
     let named_by = [MODEL, ITEM, TRIAL].map(column);
@@ -294,13 +290,8 @@ pub fn frozen(
             examples: Vec::new(),
             parts: shown.iter().map(|cell| Part::Text(said(cell))).collect(),
             reading: Vec::new(),
-            answer: AnswerForm::Choice {
-                options: vec![form.no.clone(), form.yes.clone()],
-                // One and the same place for "wrong" on every page: judges go through many of them.
-                ordered: true,
-                none_fits: false,
-                beside: false,
-            },
+            // One and the same place for "wrong" on every page: judges go through many of them.
+            answer: AnswerForm::ordered(vec![form.no.clone(), form.yes.clone()]),
         };
         items.push(keyed(number, shown, form));
         questions.push(question);

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use mary_contract::Part;
-use mary_platform::{Separated, replace_file};
+use mary_platform::replace_file;
 
 use crate::StudyError;
-use crate::error::{fault, io_at};
+use crate::error::{fault, io_at, table};
 use crate::question::{AnswerForm, NONE_FITS};
 use crate::server::words;
 use crate::session::{Session, now};
@@ -196,13 +196,8 @@ pub fn read(session: &Session, marks: &Path) -> Result<usize, StudyError> {
         message: format!("line {line}: {message}"),
         hint: "`mary study print` writes an empty marks.csv to fill in".into(),
     };
-    let text = mary_platform::open_plain(marks)
-        .and_then(|file| Separated::fields(file, None, true))
-        .map_err(|e| fault(1, &e, &wrong))?;
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(text.delimiter())
-        .from_reader(text);
-    let head = reader.headers().map_err(|e| fault(1, &e, &wrong))?.clone();
+    let file = mary_platform::open_plain(marks).map_err(|e| fault(1, &e, &wrong))?;
+    let (mut reader, head) = table(file, &wrong)?;
     let column = |name: &str| head.iter().position(|h| h.trim() == name);
     let (Some(sheet), Some(question), Some(mark)) =
         (column("sheet"), column("question"), column("mark"))

@@ -24,6 +24,11 @@ pub struct Target {
 
 type Make = Box<dyn Fn(&mut Dice) -> Vec<u8>>;
 type Read = Box<dyn FnMut(&[u8]) -> bool>;
+type Mutation = fn(&[u8], &mut Dice) -> Vec<u8>;
+
+const JSON: Mutation = mutate::json_text;
+const LINES: Mutation = mutate::json_lines;
+const BLIND: Mutation = mutate::blinded;
 
 impl Target {
     fn new(
@@ -102,16 +107,11 @@ pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
         let read = move || use_everything(&folder.path().join("m.gguf"));
         targets.push(Target::of_file(name, file, mutate, read)?);
     }
-    type Mutation = fn(&[u8], &mut Dice) -> Vec<u8>;
     let parts: [(_, _, Mutation); 5] = [
         ("safetensors", WEIGHTS, mutate::safetensors),
-        ("config", "config.json", mutate::json_text),
-        ("tokenizer", "tokenizer.json", mutate::json_text),
-        (
-            "tokenizer config",
-            "tokenizer_config.json",
-            mutate::json_text,
-        ),
+        ("config", "config.json", JSON),
+        ("tokenizer", "tokenizer.json", JSON),
+        ("tokenizer config", "tokenizer_config.json", JSON),
         ("template", "chat_template.jinja", template),
     ];
     for (name, file, mutation) in parts {
@@ -122,13 +122,9 @@ pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
     let weights = "gptq_order awq ct_int4_zeros fp8_block bnb_nf4_double mxfp4";
     let families = "../golden/mamba2 ../golden/bamba ../golden/gpt_bert_babylm ../golden/cohere2";
     let formats: [(&str, _, Mutation); 3] = [
-        (families, "config.json", mutate::json_text),
+        (families, "config.json", JSON),
         (weights, WEIGHTS, mutate::safetensors),
-        (
-            "gptq ct_fp8_block bnb_nf4",
-            "config.json",
-            mutate::json_text,
-        ),
+        ("gptq ct_fp8_block bnb_nf4", "config.json", JSON),
     ];
     for (names, file, mutation) in formats {
         for name in names.split(' ') {

@@ -152,10 +152,7 @@ mod tests {
         let one = |&v: &f32| ContinuationScore {
             tokens: vec!["x".into()],
             logprobs: vec![v],
-            boundary_merged: false,
-            first_unscored: false,
-            windowed: false,
-            details: None,
+            ..ContinuationScore::default()
         };
         let answer = Response::Scored(Scored {
             continuations: values.iter().map(one).collect(),

@@ -274,10 +274,7 @@ fn exchanges(line: &Map<String, Value>) -> Vec<Exchange> {
             .map(|(text, sum)| ContinuationScore {
                 tokens: vec![text],
                 logprobs: vec![sum],
-                boundary_merged: false,
-                first_unscored: false,
-                windowed: false,
-                details: None,
+                ..ContinuationScore::default()
             });
         exchange(
             request,

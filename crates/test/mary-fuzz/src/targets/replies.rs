@@ -18,28 +18,25 @@ use crate::mutate::{self, Dice};
 pub(super) fn all() -> Result<Vec<Target>, SetupError> {
     let good: serde_json::Value = serde_json::from_str(include_str!("good/replies.json"))?;
     let openai = "openai/gpt-4o";
-    Ok(vec![
-        reply("reply openai", openai, 200, &good["chat"], None)?,
-        reply("reply openai top", openai, 200, &good["chat"], Some("top"))?,
-        reply("reply echo", "vllm/m", 200, &good["echo"], Some("echo"))?,
-        reply(
+    let mut targets = Vec::new();
+    for (name, model, status, body, logprobs) in [
+        ("reply openai", openai, 200, "chat", None),
+        ("reply openai top", openai, 200, "chat", Some("top")),
+        ("reply echo", "vllm/m", 200, "echo", Some("echo")),
+        (
             "reply anthropic",
             "anthropic/claude-x",
             200,
-            &good["anthropic"],
+            "anthropic",
             None,
-        )?,
-        reply(
-            "reply google",
-            "google/gemini-x",
-            200,
-            &good["google"],
-            None,
-        )?,
-        reply("reply error", openai, 400, &good["error"], None)?,
-        batches()?,
-        batch_state()?,
-    ])
+        ),
+        ("reply google", "google/gemini-x", 200, "google", None),
+        ("reply error", openai, 400, "error", None),
+    ] {
+        targets.push(reply(name, model, status, &good[body], logprobs)?);
+    }
+    targets.extend([batches()?, batch_state()?]);
+    Ok(targets)
 }
 
 fn open(
@@ -58,11 +55,9 @@ fn open(
         ("backoff_ms", "0"),
         ("retries", "0"),
     ];
-    for (name, value) in args {
+    let more = more.iter().map(|(name, value)| (*name, value.as_str()));
+    for (name, value) in args.into_iter().chain(more) {
         settings.args.insert(name.to_owned(), value.to_owned());
-    }
-    for (name, value) in more {
-        settings.args.insert((*name).to_owned(), value.clone());
     }
     let provider = providers_with(&Ledger::new())
         .into_iter()
@@ -110,11 +105,8 @@ fn reply(
     let body = Body::default();
     let says = body.clone();
     let server = RawServer::start(move |_| Say::Answer(status, Vec::new(), says.lock().clone()))?;
-    let more: Vec<_> = logprobs
-        .map(|how| ("logprobs", how.to_owned()))
-        .into_iter()
-        .collect();
-    let mut model = open(model, &server, &more)?;
+    let more = logprobs.map(|how| ("logprobs", how.to_owned()));
+    let mut model = open(model, &server, more.as_slice())?;
     let good = good.to_string().into_bytes();
     let make = move |dice: &mut Dice| mutate::json_text(&good, dice);
     let read = move |bytes: &[u8]| {

@@ -12,7 +12,7 @@ use mary_fetch::datasets::{Limits, unpack_tar_gz, unpack_zip};
 use mary_store::{ExportForm, ImportOptions, PaidAnswers, RunFolder, export, import};
 use tempfile::TempDir;
 
-use super::{SetupError, Target};
+use super::{BLIND, JSON, LINES, SetupError, Target};
 use crate::mutate::{self, Dice};
 
 pub(super) fn all() -> Result<Vec<Target>, SetupError> {
@@ -90,10 +90,7 @@ pub(super) fn run() -> Result<(TempDir, PathBuf), SetupError> {
 /// One file of a run folder.
 fn of_run(name: &'static str, file: &str) -> Result<Target, SetupError> {
     let (folder, path) = run()?;
-    let mutate = match name {
-        "log" => mutate::json_lines,
-        _ => mutate::json_text,
-    };
+    let mutate = if name == "log" { LINES } else { JSON };
     Target::of_file(name, path.join(file), mutate, move || {
         let _kept = &folder;
         let reading = RunFolder::open(&path).is_ok_and(|run| {
@@ -175,17 +172,9 @@ fn damaged_tar(good: &[u8], dice: &mut Dice) -> Vec<u8> {
         mutate::overwrite(&mut plain, at, &[byte]);
     }
     if let Some(header) = plain.get(start..start + 512) {
-        let sum: u32 = header
-            .iter()
-            .enumerate()
-            .map(|(i, b)| {
-                if (148..156).contains(&i) {
-                    32
-                } else {
-                    u32::from(*b)
-                }
-            })
-            .sum();
+        let (own, blank) = (&header[148..156], 8 * 32);
+        let sum = |bytes: &[u8]| bytes.iter().map(|b| u32::from(*b)).sum::<u32>();
+        let sum = sum(header) - sum(own) + blank;
         let sum = format!("{sum:06o}\0 ");
         mutate::overwrite(&mut plain, start + 148, sum.as_bytes());
     }
@@ -235,9 +224,9 @@ fn exported(name: &'static str, form: ExportForm) -> Result<Target, SetupError> 
         .ok_or("nothing was exported")?
         .clone();
     let mutate = match file.extension().and_then(|e| e.to_str()) {
-        Some("jsonl") => mutate::json_lines,
-        Some("json") => mutate::json_text,
-        _ => mutate::blinded,
+        Some("jsonl") => LINES,
+        Some("json") => JSON,
+        _ => BLIND,
     };
     // Names for what a file does not name itself.
     let options = ImportOptions {
