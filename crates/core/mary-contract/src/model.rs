@@ -359,16 +359,8 @@ pub struct ReplyMeta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
     /// Times it was sent before it succeeded, beyond the first.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::request::is_zero")]
     pub retries: u32,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde asks for"
-)]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 /// An answer with what came with it.

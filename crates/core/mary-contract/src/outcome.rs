@@ -153,12 +153,16 @@ impl Judgement {
         self
     }
 
+    /// The score, where there is one.
+    pub fn score(&self) -> Option<f64> {
+        match self.outcome {
+            Outcome::Scored(score) => Some(score),
+            _ => None,
+        }
+    }
+
     /// Whether every number in it is one.
     pub fn is_finite(&self) -> bool {
-        let score = match self.outcome {
-            Outcome::Scored(s) => s.is_finite(),
-            _ => true,
-        };
-        score && self.measures.values().all(|v| v.is_finite())
+        self.score().is_none_or(f64::is_finite) && self.measures.values().all(|v| v.is_finite())
     }
 }
