@@ -60,9 +60,8 @@ pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
     const GRID: usize = 240;
     let (from, to) = (0.001_f64.ln(), 500_f64.ln());
     let step = (to - from) / GRID as f64;
-    let tried = (0..=GRID)
-        .map(|i| from + step * i as f64)
-        .map(|r| (residual(r), r));
+    let rates = (0..=GRID).map(|i| from + step * i as f64);
+    let tried = rates.map(|r| (residual(r), r));
     let best = tried
         .min_by(|a, b| a.0.total_cmp(&b.0))
         .map_or(from, |(_, r)| r);

@@ -82,11 +82,12 @@ pub(crate) fn count(what: &'static str, k: u64, n: u64) -> Result<(), StatsError
 
 /// Arithmetic mean; 0 for nothing (callers have checked).
 pub(crate) fn mean(x: &[f64]) -> f64 {
-    if x.is_empty() {
-        0.0
-    } else {
-        x.iter().sum::<f64>() / x.len() as f64
-    }
+    ratio(x.iter().sum(), x.len() as f64, 0.0)
+}
+
+/// One number over another, or what holds where that other is not above 0.
+pub(crate) fn ratio(over: f64, under: f64, otherwise: f64) -> f64 {
+    if under > 0.0 { over / under } else { otherwise }
 }
 
 /// Sum of squared deviations from the mean.

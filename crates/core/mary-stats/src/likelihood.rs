@@ -90,10 +90,8 @@ pub fn difference(
         let q = top(slope, (-d).max(0.0), (1.0 - d).min(1.0));
         log(a.0, q + d) + log(a.1, 1.0 - q - d) + log(b.0, q) + log(b.1, 1.0 - q)
     };
-    let best: f64 = [a, b]
-        .map(|(yes, no, n)| log(yes, yes / n) + log(no, no / n))
-        .iter()
-        .sum();
+    let own = [a, b].map(|(yes, no, n)| log(yes, yes / n) + log(no, no / n));
+    let best: f64 = own.iter().sum();
     let value = a.0 / a.2 - b.0 / b.2;
     let bounds = bounds(value, z_of(level), |d| best - profile(d));
     Ok(Interval::new(
@@ -106,20 +104,16 @@ pub fn difference(
 
 /// `k ln p`, which is 0 for what was never seen.
 fn log(k: f64, p: f64) -> f64 {
-    if k == 0.0 {
-        0.0
-    } else {
-        k * p.max(f64::MIN_POSITIVE).ln()
-    }
+    seen(k, k * p.max(f64::MIN_POSITIVE).ln())
 }
 
 /// `k / p`, which is 0 for what was never seen.
 fn over(k: f64, p: f64) -> f64 {
-    if k == 0.0 {
-        0.0
-    } else {
-        k / p.max(f64::MIN_POSITIVE)
-    }
+    seen(k, k / p.max(f64::MIN_POSITIVE))
+}
+
+fn seen(k: f64, value: f64) -> f64 {
+    if k == 0.0 { 0.0 } else { value }
 }
 
 /// Where a falling slope passes zero.

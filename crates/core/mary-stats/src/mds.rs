@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::{StatsError, input};
+use crate::{StatsError, input, input::ratio};
 
 /// Points whose distances approximate the dissimilarities.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -210,13 +210,7 @@ fn describe(points: Vec<Vec<f64>>, delta: &[f64], global: bool) -> Mds {
             targets += target * target;
         }
     }
-    let share = |whole: f64| {
-        if whole > 0.0 {
-            (raw / whole).sqrt()
-        } else {
-            1.0
-        }
-    };
+    let share = |whole: f64| ratio(raw, whole, 1.0).sqrt();
     Mds {
         stress1: share(distances),
         stress_normalised: share(targets),

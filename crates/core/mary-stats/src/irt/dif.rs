@@ -207,11 +207,8 @@ fn class(log_odds: f64, error: f64, p: f64) -> EtsClass {
         return EtsClass::A;
     }
     let surely_above_one = (size - 1.0) / (2.35 * error) > z_of(2.0 * LEVEL - 1.0);
-    if size >= 1.5 && surely_above_one {
-        EtsClass::C
-    } else {
-        EtsClass::B
-    }
+    let large = size >= 1.5 && surely_above_one;
+    if large { EtsClass::C } else { EtsClass::B }
 }
 
 /// Items by difficulties that were found in each group apart.

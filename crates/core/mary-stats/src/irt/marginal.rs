@@ -174,11 +174,8 @@ pub fn marginal(
         let trial = second.unpack(&bent);
         let (after, objective) = fit.step(&trial)?;
         steps += 1;
-        state = if objective.is_finite() && objective >= before {
-            after
-        } else {
-            second
-        };
+        let better = objective.is_finite() && objective >= before;
+        state = if better { after } else { second };
     }
     let (_, objective) = fit.step(&state)?;
     let penalty = penalties(&state.items, settings);
@@ -381,12 +378,8 @@ pub(super) fn log_normal(mean: f64, sd: f64) -> [f64; NODES] {
     for (at, log) in logs.iter_mut().enumerate() {
         *log = -0.5 * ((node(at) - mean) / sd).powi(2);
     }
-    let total = logs
-        .iter()
-        .map(|log| log.exp())
-        .sum::<f64>()
-        .max(1e-300)
-        .ln();
+    let total: f64 = logs.iter().map(|log| log.exp()).sum();
+    let total = total.max(1e-300).ln();
     logs.iter_mut().for_each(|log| *log -= total);
     logs
 }

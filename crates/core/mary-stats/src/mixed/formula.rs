@@ -129,9 +129,8 @@ impl Formula {
                 plain.push(part.to_owned());
                 continue;
             };
-            let (effects, group) = inner
-                .split_once('|')
-                .ok_or_else(|| wrong("`(effects | group)`"))?;
+            let parts = inner.split_once('|');
+            let (effects, group) = parts.ok_or_else(|| wrong("`(effects | group)`"))?;
             let apart = group.starts_with('|');
             let group = name(group.trim_start_matches('|'))?;
             let sum = sum(effects)?;

@@ -97,10 +97,8 @@ impl Design {
 
     /// How many numbers describe the random effects: a triangle for each term.
     fn thetas(&self) -> usize {
-        self.terms
-            .iter()
-            .map(|term| term.width() * (term.width() + 1) / 2)
-            .sum()
+        let widths = self.terms.iter().map(|term| term.width());
+        widths.map(|width| width * (width + 1) / 2).sum()
     }
 }
 
