@@ -153,11 +153,8 @@ impl HtestSettings {
 
 /// The seeds to whose items those of a run are to be new.
 pub fn apart(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<u64>, TaskError> {
-    let seeds = settings
-        .param(card, "apart")
-        .split(',')
-        .map(str::trim)
-        .filter(|seed| !seed.is_empty());
+    let seeds = settings.param(card, "apart").split(',');
+    let seeds = seeds.map(str::trim).filter(|seed| !seed.is_empty());
     let number = |seed: &str| seed.parse().map_err(|_| card.not_one_of("apart", seed));
     seeds.map(number).collect()
 }

@@ -259,9 +259,8 @@ fn matrices(results: &[Outcome]) -> Vec<Matrix<'_>> {
         let of = by_manner(results, original, tuned).into_iter();
         let last = |folder: &str| folder.rsplit(['/', '\\']).next().map(str::to_owned);
         let alike = folders.keys().filter(|f| last(f) == last(folder)).count();
-        let name = last(folder)
-            .filter(|_| alike == 1)
-            .unwrap_or(folder.clone());
+        let name = last(folder).filter(|_| alike == 1);
+        let name = name.unwrap_or(folder.clone());
         found.extend(of.filter(Matrix::holds_tuned).map(|matrix| Matrix {
             folder: name.clone(),
             ..matrix
@@ -316,9 +315,8 @@ fn before_and_after(matrix: &Matrix<'_>) -> Figure {
 pub(super) fn published_beside(tables: &[Table]) -> Option<Table> {
     let mut whole = published_matrix();
     let shown = |head: &str| tables.iter().any(|t| t.head.iter().any(|h| h == head));
-    let kept: Vec<usize> = (0..whole.head.len())
-        .filter(|place| shown(&whole.head[*place]))
-        .collect();
+    let wanted = |place: &usize| shown(&whole.head[*place]);
+    let kept: Vec<usize> = (0..whole.head.len()).filter(wanted).collect();
     let tested = |row: &Vec<Cell>| {
         let own = |r: &Vec<Cell>| r.first().map(ToString::to_string);
         let mut rows = tables.iter().flat_map(|t| &t.rows);

@@ -106,10 +106,8 @@ fn read_definitions(file: &Path) -> Result<BTreeMap<String, Vec<String>>, TaskEr
             let message = format!("`{name}` is none of the 67 concepts (`mary physico concepts`)");
             fault(index + 1, message)
         })?;
-        found
-            .entry(concept.name.to_owned())
-            .or_default()
-            .push(masked(concept, &words).text);
+        let known = found.entry(concept.name.to_owned()).or_default();
+        known.push(masked(concept, &words).text);
     }
     if found.is_empty() {
         return Err(fault(0, "expected at least one line `concept,text`".into()));

@@ -54,10 +54,8 @@ fn covers(pattern: &str, text: &[Word], at: usize) -> usize {
         Some(stem) => word.text.starts_with(stem),
         None => word.text == *part,
     };
-    let fits = parts
-        .iter()
-        .enumerate()
-        .all(|(i, part)| text.get(at + i).is_some_and(|word| same(word, part)));
+    let mut numbered = parts.iter().enumerate();
+    let fits = numbered.all(|(i, part)| text.get(at + i).is_some_and(|word| same(word, part)));
     if fits { parts.len() } else { 0 }
 }
 

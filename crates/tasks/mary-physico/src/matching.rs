@@ -53,10 +53,8 @@ fn carried(count: usize, over: i32) -> usize {
 
 /// The pairs of each showing; `None` only if an aspect cannot be drawn at all.
 pub fn block(showings: &[Showing], level: Level, rng: &mut Stream) -> Option<Vec<Vec<Pair>>> {
-    let mut drawings: Vec<Drawing> = showings
-        .iter()
-        .map(|s| Drawing::new(s, level, rng))
-        .collect::<Option<_>>()?;
+    let drawings = showings.iter().map(|s| Drawing::new(s, level, rng));
+    let mut drawings: Vec<Drawing> = drawings.collect::<Option<_>>()?;
     let mut rounds: Vec<Round> = Vec::new();
     let mut tried = 0;
     for _ in 0..PAIRS {
@@ -256,10 +254,8 @@ fn choose(pools: &[Vec<Counts>], most: usize) -> Option<Choice> {
     targets.dedup();
     let mut off = Vec::with_capacity(targets.len());
     for &target in &targets {
-        let each: Vec<f32> = pools
-            .iter()
-            .map(|pool| nearest(pool, target))
-            .collect::<Option<_>>()?;
+        let each = pools.iter().map(|pool| nearest(pool, target));
+        let each: Vec<f32> = each.collect::<Option<_>>()?;
         off.push((each.iter().sum::<f32>(), target, each));
     }
     off.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -278,11 +274,8 @@ fn choose(pools: &[Vec<Counts>], most: usize) -> Option<Choice> {
             }
             list
         };
-        let lists: Vec<_> = pools
-            .iter()
-            .zip(each)
-            .map(|(pool, least)| near(pool, *least))
-            .collect();
+        let lists = pools.iter().zip(each);
+        let lists: Vec<_> = lists.map(|(pool, least)| near(pool, *least)).collect();
         fill_up(&lists, *target, most, &mut best);
     }
     best

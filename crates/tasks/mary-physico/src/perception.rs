@@ -167,13 +167,8 @@ fn colour(rng: &mut Stream, seen: &PairObjects) -> Option<Drawn> {
     }
     shuffle(rng, &mut there);
     shuffle(rng, &mut others);
-    let wrong = there
-        .into_iter()
-        .chain(others)
-        .take(3)
-        .filter_map(colour_name)
-        .map(str::to_owned)
-        .collect();
+    let wrong = there.into_iter().chain(others).take(3);
+    let wrong = wrong.filter_map(colour_name).map(str::to_owned).collect();
     let question = "Which color has the object with the most cells in the input grid?";
     Some((question.into(), right.into(), wrong))
 }
@@ -196,10 +191,8 @@ fn shape(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
     ];
     let object = named(rng, seen)?;
     let offered = SHAPES.iter().cycle().skip(index / 4 % SHAPES.len()).take(4);
-    let right = offered
-        .clone()
-        .nth(index % 4)
-        .filter(|s| **s == object.shape)?;
+    let right = offered.clone().nth(index % 4);
+    let right = right.filter(|s| **s == object.shape)?;
     let wrong = offered.filter(|s| *s != right);
     let colour = colour_name(object.colour)?;
     Some((
@@ -214,11 +207,8 @@ fn whereabouts(rng: &mut Stream, seen: &PairObjects, pair: &Pair) -> Option<Draw
     let object = named(rng, seen)?;
     let [top, left, ..] = object.bounds;
     let mut beside = |at: i32, length: usize| {
-        let there: Vec<i32> = [-4, -3, -2, -1, 1, 2, 3, 4]
-            .map(|s| at + s)
-            .into_iter()
-            .filter(|p| (0..length as i32).contains(p))
-            .collect();
+        let near = [-4, -3, -2, -1, 1, 2, 3, 4].map(|s| at + s).into_iter();
+        let there: Vec<i32> = near.filter(|p| (0..length as i32).contains(p)).collect();
         there.get(below(rng, there.len())).copied()
     };
     let row = beside(top, pair.input.rows())?;

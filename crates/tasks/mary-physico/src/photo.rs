@@ -118,10 +118,8 @@ fn checked(line: PhotoRecord, base: &Path) -> Result<Photograph, String> {
 
 fn photograph(path: &Path) -> Result<Image, TaskError> {
     let fault = |e: &dyn Display| TaskError::Generator(format!("{}: {e}", path.display()));
-    let kind = path
-        .extension()
-        .and_then(|e| e.to_str())
-        .map(str::to_lowercase);
+    let ending = path.extension().and_then(|e| e.to_str());
+    let kind = ending.map(str::to_lowercase);
     let media_type = match kind.as_deref() {
         Some("png") => "image/png",
         Some("jpg" | "jpeg") => "image/jpeg",

@@ -143,9 +143,8 @@ impl<'a> RowView<'a> {
     pub fn correct(&self) -> Result<usize, TaskError> {
         let accepted = self.accepted()?;
         let [answer] = accepted.as_slice() else {
-            return Err(self
-                .row
-                .wrong("`answer` gives several; expected the one right option"));
+            let why = "`answer` gives several; expected the one right option";
+            return Err(self.row.wrong(why));
         };
         let answer = answer.trim();
         let same = |c: &String| c.trim() == answer;
@@ -172,9 +171,8 @@ impl<'a> RowView<'a> {
             },
         };
         if repeated && text == found && !by_place {
-            return Err(self
-                .row
-                .wrong(format!("two options are `{answer}`, the right answer")));
+            let why = format!("two options are `{answer}`, the right answer");
+            return Err(self.row.wrong(why));
         }
         found.ok_or_else(|| {
             self.row.wrong(format!(
@@ -211,9 +209,8 @@ impl<'a> RowView<'a> {
 
     fn continuations(&self) -> Result<Vec<String>, TaskError> {
         let options = self.choices.iter().enumerate();
-        options
-            .map(|(at, choice)| self.continuation(at, choice))
-            .collect()
+        let of_option = |(at, choice): (usize, &String)| self.continuation(at, choice);
+        options.map(of_option).collect()
     }
 
     /// What shots are balanced by: the right option, where there are options.
@@ -404,9 +401,8 @@ impl<'a> RowView<'a> {
                 .map(|n| {
                     let text = self.text(&format!("texts[{n}]"))?;
                     if text.trim().is_empty() {
-                        return Err(self
-                            .row
-                            .wrong(format!("text {} is empty, so that it has no vector", n + 1)));
+                        let why = format!("text {} is empty, so that it has no vector", n + 1);
+                        return Err(self.row.wrong(why));
                     }
                     let asked = Request::vectors(text, plan.pool(), plan.layers.clone());
                     Ok(Ask::subject(asked))

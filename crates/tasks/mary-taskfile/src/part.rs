@@ -120,12 +120,8 @@ impl PartReader {
                 form.delimiter(text.delimiter()).quoting(quotes);
                 let mut reader = form.from_reader(text);
                 let odd = |e: csv::Error| of_csv(&name, &e, (1, 1), (quotes, false));
-                let head: Vec<String> = reader
-                    .headers()
-                    .map_err(odd)?
-                    .iter()
-                    .map(str::to_owned)
-                    .collect();
+                let head = reader.headers().map_err(odd)?.iter();
+                let head: Vec<String> = head.map(str::to_owned).collect();
                 if let Some(twin) = twice(&head) {
                     return Err(wrong(&name, 1, format!("two columns are called `{twin}`")));
                 }
@@ -173,9 +169,8 @@ impl PartReader {
             PartRows::Parquet(rows) => rows.next(),
             PartRows::List(rows, line) => rows.next().map(|value| {
                 *line += 1;
-                object(value, "in the list")
-                    .map_err(|why| wrong(file, *line, why))
-                    .map(|columns| (*line, columns))
+                let columns = object(value, "in the list").map_err(|why| wrong(file, *line, why));
+                columns.map(|columns| (*line, columns))
             }),
         }
     }

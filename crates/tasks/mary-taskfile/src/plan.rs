@@ -94,11 +94,8 @@ impl Plan {
     }
 
     pub fn choices(&self) -> Option<&Choices> {
-        self.form
-            .request
-            .choices
-            .as_ref()
-            .map(toml::Spanned::get_ref)
+        let choices = self.form.request.choices.as_ref();
+        choices.map(toml::Spanned::get_ref)
     }
 
     pub fn judge(&self) -> JudgeKind {
@@ -203,9 +200,8 @@ impl FileText<'_> {
         let pattern = form.judge.pattern.as_ref();
         let pattern = pattern.map(|p| self.pattern("pattern", p)).transpose()?;
         let removed = form.judge.remove.iter();
-        let removed = removed
-            .map(|p| self.pattern("remove", p))
-            .collect::<Result<_, _>>()?;
+        let removed = removed.map(|p| self.pattern("remove", p));
+        let removed = removed.collect::<Result<_, _>>()?;
         let layers = self.layers(&form)?;
         let content = content_hash(&["mary-taskfile 1", self.text, &table.hash, &shots.hash]);
         let options = match form.request.choices.as_ref().map(toml::Spanned::get_ref) {

@@ -208,12 +208,8 @@ impl Task for OwnTask {
         let plan = &self.plan;
         let mut said = BTreeMap::new();
         let mut say = |name: &str, text: String| said.insert(name.to_owned(), text);
-        let file = plan
-            .table
-            .path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
+        let file = plan.table.path.file_name().unwrap_or_default();
+        let file = file.to_string_lossy();
         say("data", format!("{file}, blake3 {}", plan.table.hash));
         let Ok(wanted) = AskSettings::read(plan, settings) else {
             return said;

@@ -177,10 +177,8 @@ fn named(text: &str, options: &[String]) -> Option<usize> {
 fn leading_letter(text: &str) -> Option<(usize, &str)> {
     let lower = text.to_lowercase();
     let words = ["option ", "choice ", "选项", "选"];
-    let skipped = words
-        .iter()
-        .find(|word| lower.starts_with(*word))
-        .map_or(0, |word| word.len());
+    let word = words.iter().find(|word| lower.starts_with(*word));
+    let skipped = word.map_or(0, |word| word.len());
     let text = text.get(skipped..)?.trim_start();
     let first = text.chars().next()?;
     let choice = match first {

@@ -88,11 +88,10 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
     }
     let mut rows = Vec::new();
     for subtask in Subtask::ALL {
-        let of: Vec<Material> = distinct
+        let of = distinct
             .values()
-            .filter(|(code, _)| *code == subtask.name())
-            .map(|(_, m)| *m)
-            .collect();
+            .filter(|(code, _)| *code == subtask.name());
+        let of: Vec<Material> = of.map(|(_, m)| *m).collect();
         if of.is_empty() {
             continue;
         }
@@ -106,10 +105,8 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
     let printed = published().table_13.iter().map(|row| {
         let cell = |v: [f64; 2]| format!("{:.2} ({:.2})", v[0], v[1]);
         let means = [row.length, row.frequency, row.acquisition].map(cell);
-        [row.subtask.clone(), "–".into()]
-            .into_iter()
-            .chain(means)
-            .collect()
+        let first = [row.subtask.clone(), "–".into()].into_iter();
+        first.chain(means).collect()
     });
     let table = DECLARED
         .table("embodied-table-13")

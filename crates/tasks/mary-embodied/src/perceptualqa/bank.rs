@@ -29,10 +29,8 @@ pub fn questions(
 fn own_questions(setup: &PerceptualQaSettings, order: u32) -> Vec<NumberedQuestion> {
     let mut all = Vec::new();
     for subtask in Subtask::ALL {
-        let of_subtask: Vec<&Question> = own::questions(setup.language)
-            .iter()
-            .filter(|q| q.subtask == subtask)
-            .collect();
+        let of_subtask = own::questions(setup.language).iter();
+        let of_subtask: Vec<&Question> = of_subtask.filter(|q| q.subtask == subtask).collect();
         let places = right_places(of_subtask.len(), subtask, setup.seed, order);
         for (number, (question, place)) in (1..).zip(of_subtask.into_iter().zip(places)) {
             let index = 1000 * subtask.number() + number;
@@ -69,11 +67,8 @@ fn shuffled(
     place: usize,
     shuffle_wrong: impl FnOnce(&mut Vec<Cow<'static, str>>),
 ) -> Question {
-    let right = question
-        .options
-        .get(question.correct)
-        .cloned()
-        .unwrap_or_default();
+    let right = question.options.get(question.correct).cloned();
+    let right = right.unwrap_or_default();
     let others = question
         .options
         .iter()

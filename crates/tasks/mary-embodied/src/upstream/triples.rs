@@ -27,10 +27,9 @@ pub fn triples(data: &dyn DataSource) -> Result<Vec<Triple>, TaskError> {
 
 pub fn triples_of(path: &Path) -> Result<Vec<Triple>, TaskError> {
     let (_, rows) = table(path)?;
-    rows.iter()
-        .enumerate()
-        .map(|(place, row)| triple(row).map_err(|message| record(path, place, message)))
-        .collect()
+    let numbered = rows.iter().enumerate();
+    let triples = numbered.map(|(at, row)| triple(row).map_err(|why| record(path, at, why)));
+    triples.collect()
 }
 
 /// The cosines that the authors stored, from the dataset or from a copy of its file.

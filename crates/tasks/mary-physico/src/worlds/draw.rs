@@ -115,11 +115,9 @@ pub(crate) fn room(from: Place, to: Place) -> Vec<Place> {
 
 /// The cells around a centre, row by row, whose steps from it are wanted.
 fn within(centre: Place, radius: i32, wanted: impl Fn(i32, i32) -> bool) -> Vec<Place> {
-    room((-radius, -radius), (radius, radius))
-        .into_iter()
-        .filter(|&(r, c)| wanted(r, c))
-        .map(|(r, c)| (centre.0 + r, centre.1 + c))
-        .collect()
+    let steps = room((-radius, -radius), (radius, radius)).into_iter();
+    let steps = steps.filter(|&(r, c)| wanted(r, c));
+    steps.map(|(r, c)| (centre.0 + r, centre.1 + c)).collect()
 }
 
 pub fn disc(centre: Place, radius: i32) -> Vec<Place> {

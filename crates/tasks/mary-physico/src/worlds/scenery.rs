@@ -139,11 +139,8 @@ pub(crate) fn block(at: Place, tall: i32, wide: i32) -> Vec<Place> {
 pub(crate) fn crest(step: i32, high: i32) -> i32 {
     const LOW: [i32; 8] = [0, 1, 2, 1, 0, -1, -2, -1];
     const HIGH: [i32; 10] = [0, 2, 3, 2, 0, -2, -3, -3, -2, 0];
-    if high == 2 {
-        LOW[step.rem_euclid(8) as usize]
-    } else {
-        HIGH[step.rem_euclid(10) as usize]
-    }
+    let wave: &[i32] = if high == 2 { &LOW } else { &HIGH };
+    wave[step.rem_euclid(wave.len() as i32) as usize]
 }
 
 /// A line through these heights over consecutive columns.

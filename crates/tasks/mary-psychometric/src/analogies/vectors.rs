@@ -17,10 +17,8 @@ pub static VECTORS: AnalogyTask = AnalogyTask {
     asks: |card, settings| {
         let (pooling, read_layers) = pooling(card, settings)?;
         Ok(Box::new(move |question| {
-            let words = question
-                .stem
-                .iter()
-                .chain(question.choices.iter().flatten());
+            let choices = question.choices.iter().flatten();
+            let words = question.stem.iter().chain(choices);
             let asks = words.map(|word| look(word, pooling, read_layers.clone()));
             asks.collect()
         }))

@@ -142,10 +142,10 @@ fn prompted_categories(all: &[TaskResult<'_>]) -> Option<Table> {
     }
     let theirs = ["GPT 3.5", "GPT 4", "Gemini"];
     let measures = of.iter().flat_map(|f| f.measures("category:"));
-    let mut names: BTreeSet<&str> = measures
+    let plain = measures
         .map(|(name, _)| name)
-        .filter(|name| !name.contains('.'))
-        .collect();
+        .filter(|name| !name.contains('.'));
+    let mut names: BTreeSet<&str> = plain.collect();
     names.extend(published().table_6.iter().map(|c| c.category.as_str()));
     names.remove("Average");
     let mut rows: Vec<Vec<Cell>> = Vec::new();

@@ -53,12 +53,8 @@ pub fn pairs(data: &dyn DataSource, only: Option<&str>) -> Result<Vec<Pair>, Tas
         let set = name.ends_with(".jsonl") && !name.contains("__MACOSX");
         set && only.is_none_or(|set| stem(name) == set)
     };
-    let mut names: Vec<String> = archive
-        .file_names()
-        .filter_map(Result::ok)
-        .filter(wanted)
-        .map(|name| name.into_owned())
-        .collect();
+    let files = archive.file_names().filter_map(Result::ok).filter(wanted);
+    let mut names: Vec<String> = files.map(|name| name.into_owned()).collect();
     names.sort_unstable();
     if names.is_empty() {
         return Err(match only {

@@ -195,10 +195,9 @@ impl Task for Matrices {
 }
 
 fn blind(options: &[String], correct: usize) -> f64 {
-    let parts: Vec<Vec<&str>> = options
+    let values = options
         .iter()
-        .map(|o| o.trim_matches(['(', ')']).split(','))
-        .map(Iterator::collect)
-        .collect();
+        .map(|o| o.trim_matches(['(', ')']).split(','));
+    let parts: Vec<Vec<&str>> = values.map(Iterator::collect).collect();
     matrix::most_alike(&parts, correct)
 }

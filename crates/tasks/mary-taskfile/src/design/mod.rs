@@ -116,9 +116,8 @@ impl Design {
             )));
         }
         let conditions = item.conditions.iter();
-        let conditions: serde_json::Map<String, Value> = conditions
-            .map(|(name, regions)| (name.clone(), json!(regions)))
-            .collect();
+        let conditions = conditions.map(|(name, regions)| (name.clone(), json!(regions)));
+        let conditions: serde_json::Map<String, Value> = conditions.collect();
         let ask = Ask::subject(Request::Score(Score {
             prefix: Prompt::plain(""),
             continuations: texts,
@@ -226,9 +225,8 @@ impl Design {
         let named = self.named_effects();
         let claims = self.predictions.iter().map(|(_, formula)| formula);
         let all = claims.chain(named.iter().map(|(_, formula, _)| formula));
-        let named = all
-            .flat_map(formula::Formula::regions)
-            .map(|region| (region.number, region.name.clone()));
+        let regions = all.flat_map(formula::Formula::regions);
+        let named = regions.map(|region| (region.number, region.name.clone()));
         let mut regions: Vec<(usize, String)> = named.collect();
         regions.sort();
         regions.dedup_by_key(|(number, _)| *number);
@@ -320,9 +318,8 @@ impl Task for DesignTask {
         let over = "over items, Student's t for effects and means";
         say("intervals", over.into());
         let factors = design.factors.iter();
-        let crossed: Vec<String> = factors
-            .map(|f| format!("{} ({})", f.name, f.levels.join(", ")))
-            .collect();
+        let factor = |f: &read::Factor| format!("{} ({})", f.name, f.levels.join(", "));
+        let crossed: Vec<String> = factors.map(factor).collect();
         if !crossed.is_empty() {
             say("factors", crossed.join(" × "));
         }

@@ -410,12 +410,11 @@ impl FileText<'_> {
             }
         }
         if cut {
-            let most = items
+            let regions = items
                 .iter()
                 .flat_map(|i| &i.conditions)
-                .map(|(_, r)| r.len())
-                .max()
-                .unwrap_or(0);
+                .map(|(_, r)| r.len());
+            let most = regions.max().unwrap_or(0);
             names = (1..=most).map(|n| n.to_string()).collect();
         }
         Ok((factors, names, items))

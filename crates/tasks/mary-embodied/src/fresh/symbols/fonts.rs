@@ -105,11 +105,10 @@ impl Looks {
             (&self.cut, &other.cut),
             (&self.crossed, &other.crossed),
         ];
-        let in_rows: usize = rows
+        let pairs = rows
             .into_iter()
-            .flat_map(|(own, other)| own.iter().zip(other))
-            .map(|(own, other)| lost(own, other))
-            .sum();
+            .flat_map(|(own, other)| own.iter().zip(other));
+        let in_rows: usize = pairs.map(|(own, other)| lost(own, other)).sum();
         in_rows
             + lost(&self.regions, &other.regions)
             + lost(&self.opening, &other.opening)
@@ -136,11 +135,8 @@ impl Looks {
         let symmetry = self.symmetry.map_or("-".into(), |kept| {
             kept.map(|k| if k { "1" } else { "0" }).concat()
         });
-        let boxes: Vec<String> = self
-            .boxes
-            .iter()
-            .map(|b| b.map_or("-".into(), |(w, h)| format!("{w}x{h}")))
-            .collect();
+        let size = |b: &Option<(f64, f64)>| b.map_or("-".into(), |(w, h)| format!("{w}x{h}"));
+        let boxes: Vec<String> = self.boxes.iter().map(size).collect();
         format!(
             "{symbol} {} {} {} {symmetry} {} {} {} {}",
             u8::from(self.single),

@@ -67,10 +67,8 @@ pub fn symmetry(rng: &mut Stream, _level: Level) -> Option<Block> {
             [false, false, false],
         ]
         .map(|wanted| {
-            which(|k| k.looks.symmetry == Some(wanted))
-                .iter()
-                .map(|k| k.symbol)
-                .collect()
+            let symbols = which(|k| k.looks.symmetry == Some(wanted));
+            symbols.iter().map(|k| k.symbol).collect()
         })
     });
     let asks = [

@@ -150,10 +150,8 @@ fn twice_as_far(look: &Look) -> Option<bool> {
     given(inner.len() >= 4)?;
     // Twice the offsets from the middle of the bounds.
     given(y % 2 == 0 && x % 2 == 0)?;
-    let mut image: Vec<Place> = inner
-        .iter()
-        .map(|p| (2 * p.0 - y / 2, 2 * p.1 - x / 2))
-        .collect();
+    let twice = |p: &Place| (2 * p.0 - y / 2, 2 * p.1 - x / 2);
+    let mut image: Vec<Place> = inner.iter().map(twice).collect();
     image.sort_unstable();
     Some(image == those(look.output.places_of(colour), within))
 }

@@ -120,10 +120,8 @@ fn difference(look: &Look) -> bool {
     look.lying_or_upright(|look| {
         let body = |p: &&Part| p.is_box() && p.tall() == 3 && p.wide() == 3 && !look.restless(p);
         let bodies = look.parts_before().iter().filter(body);
-        let explained: Vec<Place> = bodies
-            .filter_map(|b| subtracted(look, b))
-            .flatten()
-            .collect();
+        let explained = bodies.filter_map(|b| subtracted(look, b));
+        let explained: Vec<Place> = explained.flatten().collect();
         !explained.is_empty() && look.changed.iter().all(|p| explained.contains(p))
     })
 }

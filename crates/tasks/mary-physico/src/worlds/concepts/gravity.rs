@@ -152,10 +152,14 @@ fn several_went(look: &Look) -> bool {
 }
 
 fn fell(look: &Look) -> bool {
-    look.same_counts
-        && look.moves().is_some_and(|all| {
-            all.len() >= 2 && every(&all, |m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
-        })
+    look.same_counts && fell_to_rest(look, 2)
+}
+
+/// Whether all that went, so many at least, fell and lies on something now.
+fn fell_to_rest(look: &Look, least: usize) -> bool {
+    look.moves().is_some_and(|all| {
+        all.len() >= least && every(&all, |m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
+    })
 }
 
 fn drawn_to_the_middle(look: &Look) -> Option<bool> {
@@ -227,9 +231,5 @@ fn went_to_the_bar(look: &Look) -> bool {
     let bottom = look.rows() - 1;
     let bar = look.was((bottom, 0));
     let whole = (0..look.cols()).all(|c| look.was((bottom, c)) == bar && look.stays((bottom, c)));
-    bar != 0
-        && whole
-        && look.moves().is_some_and(|all| {
-            all.len() >= 3 && every(&all, |m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
-        })
+    bar != 0 && whole && fell_to_rest(look, 3)
 }

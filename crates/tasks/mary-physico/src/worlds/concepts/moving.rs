@@ -93,11 +93,8 @@ fn moved(look: &Look) -> bool {
     // All of one colour, shifted: bodies may come to lie where others of it lay.
     if let [colour] = *look.touched.as_slice() {
         let (was, is) = (look.input.places_of(colour), look.output.places_of(colour));
-        let by: Vec<Place> = was
-            .iter()
-            .zip(&is)
-            .map(|(a, b)| (b.0 - a.0, b.1 - a.1))
-            .collect();
+        let step = |(a, b): (&Place, &Place)| (b.0 - a.0, b.1 - a.1);
+        let by: Vec<Place> = was.iter().zip(&is).map(step).collect();
         if by.iter().all(|b| Some(b) == by.first()) {
             return true;
         }

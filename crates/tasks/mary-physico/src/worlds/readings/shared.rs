@@ -94,10 +94,8 @@ pub(crate) fn form(grid: &Grid) -> Vec<(Place, u8)> {
     let Some([top, left, ..]) = bounds(&cells) else {
         return Vec::new();
     };
-    cells
-        .iter()
-        .map(|&(r, c)| ((r - top, c - left), grid.at(r, c)))
-        .collect()
+    let moved = |&(r, c): &Place| ((r - top, c - left), grid.at(r, c));
+    cells.iter().map(moved).collect()
 }
 
 pub(crate) fn times(small: &[(Place, u8)], k: i32) -> Vec<(Place, u8)> {
@@ -222,17 +220,11 @@ pub(crate) fn profile(grid: &Grid, colour: u8) -> Option<(i32, Vec<(i32, i32)>)>
 pub(crate) fn heights(columns: &[(i32, i32)]) -> (i32, Vec<i32>) {
     let mut rows: Vec<i32> = columns.iter().filter(|c| c.0 == c.1).map(|c| c.0).collect();
     rows.sort_unstable();
-    let usual = rows
-        .iter()
-        .copied()
-        .max_by_key(|r| rows.iter().filter(|s| *s == r).count())
-        .unwrap_or(0);
+    let often = |r: &i32| rows.iter().filter(|s| *s == r).count();
+    let usual = rows.iter().copied().max_by_key(often).unwrap_or(0);
     let far = |&(a, b): &(i32, i32)| {
-        if (a - usual).abs() > (b - usual).abs() {
-            usual - a
-        } else {
-            usual - b
-        }
+        let upper = (a - usual).abs() > (b - usual).abs();
+        usual - if upper { a } else { b }
     };
     (usual, columns.iter().map(far).collect())
 }
