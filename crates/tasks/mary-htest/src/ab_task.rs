@@ -175,9 +175,7 @@ fn item(setup: &HtestSettings, draw: &Draw, index: usize, example: &Example) -> 
     };
     let labels = vec!["A".into(), "B".into()];
     let target = Target::one_of(example.text, labels, example.label.index());
-    let mut item = Item::new(id, target, vec![ask])
-        .in_stratum(example.label.letter())
-        .tagged("label", example.label.letter());
+    let mut item = Item::new(id, target, vec![ask]).in_stratum_of("label", example.label.letter());
     if setup.shot_sets > 1 {
         item = item.tagged(SHOT_SET, draw.number.to_string());
     }

@@ -297,8 +297,7 @@ fn items(seen: bool, setup: PhysicoSettings) -> Result<Items, TaskError> {
         let target = Target::one_of(whole, q.options, q.correct);
         let id = format!("{}-{}-{index:04}", setup.seed, q.kind.name());
         Ok(Item::new(id, target, vec![ask])
-            .in_stratum(q.kind.name())
-            .tagged("kind", q.kind.name())
+            .in_stratum_of("kind", q.kind.name())
             .tagged("concept", q.concept))
     });
     Ok(Box::new(items))

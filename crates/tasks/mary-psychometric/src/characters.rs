@@ -323,8 +323,7 @@ fn item(
         (Ask::subject(ask), Target::Text(problem.answer.clone()))
     };
     Item::new(id, target, vec![ask])
-        .in_stratum(kind.name())
-        .tagged("kind", kind.name())
+        .in_stratum_of("kind", kind.name())
         .tagged("string", if random { "random" } else { "word" })
 }
 

@@ -63,8 +63,7 @@ fn labelled(
         target,
         asks,
     )
-    .in_stratum(sense.name())
-    .tagged("sense", sense.name())
+    .in_stratum_of("sense", sense.name())
     .tagged("modality", sense.modality())
     .tagged("looks_closer", form::looks_closer(word, synonym, antonym))
     .tagged("shares_stem", form::shares_stem(word, synonym, antonym));

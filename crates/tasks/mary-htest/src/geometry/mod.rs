@@ -123,7 +123,7 @@ fn item(setup: &HtestSettings, asked: SourcedQuestion) -> Item {
     let mut item = Item::new(asked.id, target, vec![ask]);
     item.cluster = asked.cluster;
     match asked.kind {
-        Some(kind) => item.in_stratum(kind).tagged("operation", kind),
+        Some(kind) => item.in_stratum_of("operation", kind),
         None => item,
     }
 }

@@ -119,8 +119,7 @@ impl BracketSettings {
         let target = Target::one_of(question, options, problem.correct);
         let order = if problem.unordered { "set" } else { "sequence" };
         Item::new(problem.id, target, vec![ask])
-            .in_stratum(problem.kind.clone())
-            .tagged("kind", problem.kind)
+            .in_stratum_of("kind", problem.kind)
             .tagged("cells", order)
     }
 
@@ -137,8 +136,7 @@ impl BracketSettings {
             names => names.join(" + "),
         };
         Item::new(problem.id.clone(), target, vec![ask])
-            .in_stratum(problem.transformation.name())
-            .tagged("transformation", problem.transformation.name())
+            .in_stratum_of("transformation", problem.transformation.name())
             .tagged("generalisation", generalised)
     }
 }

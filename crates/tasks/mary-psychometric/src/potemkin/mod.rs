@@ -149,8 +149,7 @@ fn item(index: usize, form: PromptForm, problem: &Problem) -> Item {
     ];
     let target = Target::one_of(question, options.map(Clone::clone).to_vec(), correct);
     Item::new(format!("{concept} {index:04}"), target, asks)
-        .in_stratum(concept.clone())
-        .tagged("concept", concept.clone())
+        .in_stratum_of("concept", concept.clone())
 }
 
 impl Task for DefineUse {

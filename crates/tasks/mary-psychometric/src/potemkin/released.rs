@@ -119,8 +119,7 @@ pub(super) fn item(index: usize, form: PromptForm, example: &Example) -> Item {
     let options = words.map(str::to_owned).to_vec();
     let target = Target::one_of(question, options, usize::from(!example.is_instance));
     Item::new(format!("{concept} {index:04}"), target, vec![ask])
-        .in_stratum(concept.clone())
-        .tagged("concept", concept.clone())
+        .in_stratum_of("concept", concept.clone())
 }
 
 /// One word each: the sum and the mean differ only where a tokenizer splits a word.

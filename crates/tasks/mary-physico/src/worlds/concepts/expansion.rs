@@ -10,8 +10,7 @@ fn every_side(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let many = s.between(2, 4) as usize;
     let mut put = 0;
     for _ in 0..40 {
-        let size = s.between(1, 4) as usize;
-        let form = s.blob(size);
+        let form = s.any_blob(1, 4);
         let (tall, wide) = extent(&form);
         let at = s.place((by, s.rows - tall - by), (by, s.cols - wide - by));
         let cells = shifted(&form, at);

@@ -15,8 +15,7 @@ fn falling(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let mut col = first + s.between(0, 1);
     let mut bodies = 0;
     while col < end - 1 {
-        let size = s.between(2, 6) as usize;
-        let form = s.blob(size);
+        let form = s.any_blob(2, 6);
         let (height, width) = extent(&form);
         if col + width > end {
             break;
@@ -44,16 +43,9 @@ fn planet(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (big, small) = (s.colour(0), s.colour(1));
     p.both(|g| g.paint(disc((mr, mc), radius), big));
     let mut stones = 0;
-    let ways = s.shuffled(vec![
-        (-1, 0),
-        (1, 0),
-        (0, -1),
-        (0, 1),
-        (1, 1),
-        (-1, -1),
-        (1, -1),
-        (-1, 1),
-    ]);
+    let straight = [(-1, 0), (1, 0), (0, -1), (0, 1)];
+    let aslant = [(1, 1), (-1, -1), (1, -1), (-1, 1)];
+    let ways = s.shuffled([straight, aslant].concat());
     let many = s.between(5, 8) as usize;
     for (dr, dc) in ways.into_iter().take(many) {
         let near = (1..9).find(|k| p.output.at(mr + dr * k, mc + dc * k) != big)?;
