@@ -9,6 +9,7 @@ use mary_contract::{
     ContinuationScore, Job, ModelError, Reply, Score, Scored, Start, Usage, WorkQueue,
 };
 
+use crate::batch::together;
 use crate::details::{self, Distributions};
 use crate::errors::{bad_request, too_long};
 use crate::kernels::{TokenStatistics, WantedToken};
@@ -107,8 +108,12 @@ fn answer(
     let mask = model.checkpoint().tokenizer().mask().unwrap_or(0);
     // Requests are handed in as soon as their last copy is computed.
     let mut next = hand_in(model, queue, jobs, &all, 0)?;
-    for batch in batches(copies(&all, masking, mask), model.chunk_rows()) {
-        match pass(model, &batch, looking.as_ref()) {
+    let copies: Vec<Masked> = copies(&all, masking, mask).collect();
+    let (mut rest, most) = (copies.as_slice(), model.chunk_rows());
+    while !rest.is_empty() {
+        let (batch, later) = rest.split_at(together(rest, most, |copy| copy.tokens.len()));
+        rest = later;
+        match pass(model, batch, looking.as_ref()) {
             Ok(values) => {
                 for (copy, value) in batch.iter().zip(values) {
                     all[copy.waiting].known.push(value);
@@ -129,26 +134,6 @@ fn answer(
 /// Whether whole distributions are asked for.
 fn looks(job: &Job<Score>) -> bool {
     job.request.details.entropy || job.request.details.rank
-}
-
-/// Copies that are computed together: at most so many rows, and at least one copy.
-fn batches(copies: impl Iterator<Item = Masked>, most: usize) -> Vec<Vec<Masked>> {
-    let mut all: Vec<Vec<Masked>> = Vec::new();
-    let mut rows = 0;
-    for copy in copies {
-        let length = copy.tokens.len();
-        match all.last_mut().filter(|_| rows + length <= most) {
-            Some(batch) => {
-                batch.push(copy);
-                rows += length;
-            }
-            None => {
-                all.push(vec![copy]);
-                rows = length;
-            }
-        }
-    }
-    all
 }
 
 /// Hands in the requests from `next` on that are whole, and says which is the next.

@@ -10,6 +10,7 @@ use mary_contract::{
     PooledVectors, Reply, Usage, Vector, WorkQueue,
 };
 
+use crate::batch::together;
 use crate::errors::{bad_request, too_long};
 use crate::kernels::{Groups, WantedToken};
 use crate::model::{LocalModel, replied};
@@ -59,12 +60,7 @@ fn answer(
     let mut rest = readings.as_slice();
     while !rest.is_empty() {
         let most = model.chunk_rows();
-        let mut rows = 0;
-        let fits = |r: &&Reading| {
-            rows += r.tokens.len();
-            rows <= most
-        };
-        let count = rest.iter().take_while(fits).count().max(1);
+        let count = together(rest, most, |r| r.tokens.len());
         let (batch, later) = rest.split_at(count);
         let answers = match model.install(|| pass(model, batch)) {
             Err(error) if count > 1 && model.narrow(most, &error) => continue,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use mary_contract::{ModelError, Prompt};
 
+use crate::batch::together;
 use crate::kernels::Groups;
 use crate::model::LocalModel;
 use crate::text::Reader;
@@ -28,12 +29,7 @@ pub(crate) fn read<'p>(
     let mut named = HashMap::new();
     let mut rest = all.as_slice();
     while !rest.is_empty() {
-        let mut rows = 0;
-        let fits = |tokens: &&Vec<u32>| {
-            rows += tokens.len();
-            rows <= model.chunk_rows()
-        };
-        let count = rest.iter().take_while(fits).count().max(1);
+        let count = together(rest, model.chunk_rows(), Vec::len);
         let (now, later) = rest.split_at(count);
         rest = later;
         let states = model.install(|| states(model, now))?;

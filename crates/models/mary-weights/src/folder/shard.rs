@@ -62,29 +62,24 @@ fn tensor_type(dtype: Dtype) -> Option<TensorType> {
 
 fn damaged(file: &Mapped, error: &SafeTensorError) -> ModelError {
     let size = file.len();
+    let bad = |message: String| fault::bad(&file.path, message);
     match error {
-        SafeTensorError::HeaderTooSmall | SafeTensorError::InvalidHeaderLength => fault::bad(
-            &file.path,
-            format!("is not a complete safetensors file: {size} bytes do not hold its header"),
-        )
+        SafeTensorError::HeaderTooSmall | SafeTensorError::InvalidHeaderLength => bad(format!(
+            "is not a complete safetensors file: {size} bytes do not hold its header"
+        ))
         .hint("fetch the file again"),
-        SafeTensorError::MetadataIncompleteBuffer => fault::bad(
-            &file.path,
-            format!("its {size} bytes are more than its header describes"),
-        )
+        SafeTensorError::MetadataIncompleteBuffer => bad(format!(
+            "its {size} bytes are more than its header describes"
+        ))
         .hint("fetch the file again"),
-        SafeTensorError::InvalidOffset(tensor) => fault::bad(
-            &file.path,
-            format!("tensor `{tensor}` has offsets that do not follow the tensor before it"),
-        ),
-        SafeTensorError::TensorInvalidInfo => fault::bad(
-            &file.path,
-            format!(
-                "{} has a shape that does not match its bytes",
-                misshapen(file).map_or("a tensor".into(), |t| format!("tensor `{t}`"))
-            ),
-        ),
-        other => fault::bad(&file.path, format!("is not a safetensors file: {other}")),
+        SafeTensorError::InvalidOffset(tensor) => bad(format!(
+            "tensor `{tensor}` has offsets that do not follow the tensor before it"
+        )),
+        SafeTensorError::TensorInvalidInfo => {
+            let named = misshapen(file).map_or("a tensor".into(), |t| format!("tensor `{t}`"));
+            bad(format!("{named} has a shape that does not match its bytes"))
+        }
+        other => bad(format!("is not a safetensors file: {other}")),
     }
 }
 
