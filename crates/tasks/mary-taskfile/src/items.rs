@@ -109,11 +109,8 @@ impl ItemStream {
             let earlier = earlier?;
             if earlier.number as u64 == number {
                 let (line, file) = (earlier.line, earlier.file);
-                let place = if file == row.file {
-                    String::new()
-                } else {
-                    format!(" of {file}")
-                };
+                let elsewhere = file != row.file;
+                let place = elsewhere.then(|| format!(" of {file}")).unwrap_or_default();
                 return Err(row.wrong(format!("duplicate id `{id}` (first on line {line}{place})")));
             }
         }

@@ -275,10 +275,8 @@ fn next_line(
                 format!("expected one JSON object on the line; {why} at column {at}")
             })
             .and_then(|value| object(value, "{\"column\": value, …}"));
-        return Some(
-            read.map_err(|why| wrong(file, *line, why))
-                .map(|columns| (*line, columns)),
-        );
+        let read = read.map_err(|why| wrong(file, *line, why));
+        return Some(read.map(|columns| (*line, columns)));
     }
 }
 
