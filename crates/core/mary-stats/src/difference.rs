@@ -204,11 +204,8 @@ fn named(clusters: Option<&[usize]>) -> &'static str {
 /// Differences of shares, each from −1 to 1.
 fn shares(differences: &[f64], clusters: Option<&[usize]>) -> Result<Found, StatsError> {
     let why = "a difference of two shares lies between -1 and 1";
-    input::refuse(
-        differences.iter().any(|d| d.abs() > 1.0 + 1e-9),
-        "paired difference",
-        why,
-    )?;
+    let beyond = differences.iter().any(|d| d.abs() > 1.0 + 1e-9);
+    input::refuse(beyond, "paired difference", why)?;
     let (value, variance, freedom) = robust(differences, clusters)?;
     let (differing, units) = differing(differences, clusters);
     let few = differing < FEWEST_DIFFERING && differing < units;

@@ -71,11 +71,8 @@ pub(crate) fn open_unit(what: &'static str, p: f64) -> Result<(), StatsError> {
 pub(crate) fn count(what: &'static str, k: u64, n: u64) -> Result<(), StatsError> {
     at_least(what, 1, n as usize)?;
     if k > n {
-        return Err(StatsError::domain(
-            what,
-            "at most as many successes as trials",
-            format!("{k} of {n}"),
-        ));
+        let expected = "at most as many successes as trials";
+        return Err(StatsError::domain(what, expected, format!("{k} of {n}")));
     }
     Ok(())
 }

@@ -89,11 +89,8 @@ impl AbTask {
                     Tail::Label => prompt::up_to_label(shots, text),
                     Tail::Published => prompt::published(shots, text),
                 };
-                Request::Score(Score::new(
-                    Prompt::single(setup.form, prefix),
-                    continuations(setup),
-                    Start::Model,
-                ))
+                let prompt = Prompt::single(setup.form, prefix);
+                Request::Score(Score::new(prompt, continuations(setup), Start::Model))
             }
         })
     }

@@ -79,11 +79,8 @@ impl HtestSettings {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
         use ItemsSource::{Fresh, Published};
-        let source = settings.choose(
-            card,
-            "source",
-            &[("fresh", Fresh), ("published", Published)],
-        )?;
+        let sources = &[("fresh", Fresh), ("published", Published)];
+        let source = settings.choose(card, "source", sources)?;
         let mode = settings.choose(card, "mode", &Mode::ALL.map(|mode| (mode.name(), mode)))?;
         let tail = match (settings.param(card, "tail"), settings.form) {
             ("label", _) | ("auto" | "", PromptForm::Plain) => Tail::Label,

@@ -244,9 +244,8 @@ fn fresh(
     }
     if made.len() < n + EXAMPLES {
         let (id, kind, made, of) = (&CARD.id, kind.name(), made.len(), n + EXAMPLES);
-        return Err(TaskError::Generator(format!(
-            "{id}: {kind} made {made} of {of} problems"
-        )));
+        let why = format!("{id}: {kind} made {made} of {of} problems");
+        return Err(TaskError::Generator(why));
     }
     let asked = made.split_off(EXAMPLES);
     let examples = made.iter().map(|(_, p)| line(p)).collect();

@@ -106,11 +106,8 @@ pub(crate) fn norms(path: &Path, predictors: &[&str]) -> Result<Vec<Norm>, TaskE
     }
     let absent = |p: &&&str| **p != LENGTH && column(p).is_none();
     if let Some(other) = predictors.iter().find(absent) {
-        return Err(tables::record(
-            path,
-            1,
-            format!("there is no column `{other}`"),
-        ));
+        let why = format!("there is no column `{other}`");
+        return Err(tables::record(path, 1, why));
     }
     let mut found: Vec<Norm> = Vec::new();
     for (index, record) in reader.records().enumerate() {
@@ -124,9 +121,8 @@ pub(crate) fn norms(path: &Path, predictors: &[&str]) -> Result<Vec<Norm>, TaskE
         };
         let whole = |age: &f64| age.is_finite() && *age > 0.0;
         let Some(age) = age.filter(whole).filter(|_| !word.is_empty()) else {
-            return Err(wrong(format!(
-                "expected a word and an age in months above 0, found `{word}`"
-            )));
+            let why = format!("expected a word and an age in months above 0, found `{word}`");
+            return Err(wrong(why));
         };
         if found.iter().any(|n| n.word == word) {
             return Err(wrong(format!("`{word}` stands twice")));

@@ -70,10 +70,8 @@ impl Read for Bounded {
         let n = self.inner.read(into)?;
         let left = self.left.load(Ordering::Relaxed);
         if n > left {
-            return Err(std::io::Error::other(format!(
-                "a row is longer than {} MiB",
-                LONGEST_ROW >> 20
-            )));
+            let why = format!("a row is longer than {} MiB", LONGEST_ROW >> 20);
+            return Err(std::io::Error::other(why));
         }
         self.left.store(left - n, Ordering::Relaxed);
         Ok(n)

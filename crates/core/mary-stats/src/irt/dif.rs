@@ -98,11 +98,8 @@ pub fn mantel_haenszel(responses: &Responses, focal: &[bool]) -> Result<Vec<Item
     const WHAT: &str = "Mantel-Haenszel test of items";
     input::same_length(WHAT, focal.len(), responses.persons().len())?;
     if (0..responses.items()).any(|item| responses.top(item) > 1) {
-        return Err(StatsError::domain(
-            WHAT,
-            "scores of 0 and 1",
-            "higher ones".to_owned(),
-        ));
+        let found = "higher ones".to_owned();
+        return Err(StatsError::domain(WHAT, "scores of 0 and 1", found));
     }
     purified(responses.items(), |anchors| {
         Ok(once(responses, focal, anchors))

@@ -53,11 +53,8 @@ pub fn rasch(responses: &Responses) -> Result<Rasch, StatsError> {
         StatsError::degenerate(WHAT, "the information about the items is singular");
     const STEPS: usize = 200;
     if let Some(item) = (0..responses.items()).find(|&item| responses.top(item) > 1) {
-        return Err(StatsError::domain(
-            WHAT,
-            "scores of 0 and 1",
-            format!("{} for item {item}", responses.top(item)),
-        ));
+        let found = format!("{} for item {item}", responses.top(item));
+        return Err(StatsError::domain(WHAT, "scores of 0 and 1", found));
     }
     let kept = connected(responses);
     let why = "no two items are connected by answers in both directions";

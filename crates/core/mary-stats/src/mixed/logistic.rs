@@ -47,10 +47,8 @@ pub fn logistic(design: &Design) -> Result<Mixed, StatsError> {
         None => {
             let at_theta =
                 |beta: &[f64]| laplace(design, &rows, theta, beta).unwrap_or(f64::INFINITY);
-            diagonal(
-                &covariance(beta, &at_theta).ok_or(super::solver::singular(WHAT))?,
-                0..p,
-            )
+            let found = &covariance(beta, &at_theta).ok_or(super::solver::singular(WHAT))?;
+            diagonal(found, 0..p)
         }
     };
     Ok(Mixed {

@@ -86,11 +86,8 @@ impl Design {
         input::refuse(self.terms.is_empty(), what, why)?;
         for term in &self.terms {
             input::same_length(what, term.levels.len(), n)?;
-            input::refuse(
-                term.count() < 2,
-                what,
-                "a grouping has fewer than two levels",
-            )?;
+            let why = "a grouping has fewer than two levels";
+            input::refuse(term.count() < 2, what, why)?;
         }
         Ok(())
     }

@@ -298,10 +298,8 @@ pub(super) fn start(design: &Design) -> Vec<f64> {
 
 /// What a refusal to factorise means.
 pub(super) const fn singular(what: &'static str) -> StatsError {
-    StatsError::degenerate(
-        what,
-        "the fixed columns depend on each other, or fit the outcome exactly",
-    )
+    let why = "the fixed columns depend on each other, or fit the outcome exactly";
+    StatsError::degenerate(what, why)
 }
 
 fn congruent(block: &[f64], t: &[f64], k: usize) -> Vec<f64> {

@@ -104,10 +104,8 @@ fn held_out(all: &[NumberedQuestion], seed: u64) -> BTreeSet<u32> {
         groups.sort();
         let n: usize = groups.iter().map(Vec::len).sum();
         let wanted = (n as f64 * 0.2).round() as usize;
-        let mut rng = stream(
-            seed,
-            &format!("embodied/perceptualqa/split/{}", subtask.name()),
-        );
+        let purpose = &format!("embodied/perceptualqa/split/{}", subtask.name());
+        let mut rng = stream(seed, purpose);
         shuffle(&mut rng, &mut groups);
         let mut taken = 0;
         for group in groups {

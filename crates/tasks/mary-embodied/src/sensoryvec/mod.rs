@@ -58,15 +58,12 @@ fn labelled(
         antonym,
         ..
     } = triple;
-    let item = Item::new(
-        format!("{}-{:03}", source.stored(), place + 1),
-        target,
-        asks,
-    )
-    .in_stratum_of("sense", sense.name())
-    .tagged("modality", sense.modality())
-    .tagged("looks_closer", form::looks_closer(word, synonym, antonym))
-    .tagged("shares_stem", form::shares_stem(word, synonym, antonym));
+    let id = format!("{}-{:03}", source.stored(), place + 1);
+    let item = Item::new(id, target, asks)
+        .in_stratum_of("sense", sense.name())
+        .tagged("modality", sense.modality())
+        .tagged("looks_closer", form::looks_closer(word, synonym, antonym))
+        .tagged("shares_stem", form::shares_stem(word, synonym, antonym));
     match attributes::attribute(source, place) {
         Some(attribute) => item.tagged("attribute", attribute),
         None => item,

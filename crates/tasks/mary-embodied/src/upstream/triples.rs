@@ -54,11 +54,8 @@ pub fn stored_cosines(path: &Path) -> Result<Vec<StoredCosines>, TaskError> {
                     let value = cell(i).parse::<f64>().ok().filter(|v| v.is_finite());
                     value.ok_or_else(|| {
                         let found = cell(i);
-                        record(
-                            path,
-                            row_place,
-                            format!("expected a cosine of {model}, found `{found}`"),
-                        )
+                        let why = format!("expected a cosine of {model}, found `{found}`");
+                        record(path, row_place, why)
                     })
                 };
                 Ok(Some((number(first)?, number(first + 1)?)))

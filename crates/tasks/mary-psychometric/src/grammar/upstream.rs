@@ -40,10 +40,8 @@ fn field(written: &str) -> Option<&'static str> {
 pub fn pairs(data: &dyn DataSource, only: Option<&str>) -> Result<Vec<Pair>, TaskError> {
     let path = data.folder(DATASET)?.join(ARCHIVE);
     let damaged = |what: String| {
-        DataError::damaged(
-            path.clone(),
-            format!("{what}\nhint: `mary data verify blimp` says what is wrong"),
-        )
+        let why = format!("{what}\nhint: `mary data verify blimp` says what is wrong");
+        DataError::damaged(path.clone(), why)
     };
     let file =
         mary_platform::open_plain(&path).map_err(|e| damaged(format!("cannot be opened: {e}")))?;

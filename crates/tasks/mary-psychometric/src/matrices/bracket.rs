@@ -224,11 +224,9 @@ fn judge_words(setup: BracketSettings, item: &Item, right: &str, answer: &Genera
     let letters = matches!(setup.source, ProblemSource::Letters(_));
     let read = written(answer).and_then(|said| {
         // No digit may be an answer (two sets without a common digit), no letter is none.
-        let digits = |said: &[String]| said.iter().all(|w| w.parse::<u64>().is_ok());
-        let read = if letters {
-            !said.is_empty()
-        } else {
-            digits(&said)
+        let read = match letters {
+            true => !said.is_empty(),
+            false => said.iter().all(|w| w.parse::<u64>().is_ok()),
         };
         read.then_some(said).ok_or(UnscoredReason::Unparsed)
     });

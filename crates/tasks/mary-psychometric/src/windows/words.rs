@@ -192,10 +192,8 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
             p.map_or_else(String::new, p_value),
         ]
     });
-    DECLARED.rows(
-        "psychometric-word-ages-norms",
-        Cell::figures(rows.collect()),
-    )
+    let rows = Cell::figures(rows.collect());
+    DECLARED.rows("psychometric-word-ages-norms", rows)
 }
 
 /// A predictor as columns of numbers on one scale: itself, or each kind against the most frequent one.

@@ -111,9 +111,8 @@ impl Design {
         let texts: Vec<String> = item.conditions.iter().map(|(_, r)| joined(r).0).collect();
         if texts.iter().any(String::is_empty) {
             let (id, item) = (&self.id, &item.id);
-            return Err(TaskError::Setting(format!(
-                "{id}: item `{item}` has a condition without words"
-            )));
+            let why = format!("{id}: item `{item}` has a condition without words");
+            return Err(TaskError::Setting(why));
         }
         let conditions = item.conditions.iter();
         let conditions = conditions.map(|(name, regions)| (name.clone(), json!(regions)));
@@ -308,10 +307,8 @@ impl Task for DesignTask {
         }
         let first = design.predictions.first().map_or("", |(name, _)| name);
         let rule = "holds; what is equal is neither greater nor smaller, and `=` holds within 0.001 bits and a relative 0.00001, as in SyntaxGym";
-        say(
-            "score",
-            format!("share of items for which `{first}` {rule}"),
-        );
+        let how = format!("share of items for which `{first}` {rule}");
+        say("score", how);
         let metric = format!("{:?}", design.metric).to_lowercase();
         let rule = "of the surprisals of a region's tokens, in bits; a token belongs to the region of its first letter";
         say("regions", format!("{metric} {rule}"));
