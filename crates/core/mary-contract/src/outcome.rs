@@ -95,6 +95,11 @@ impl Judgement {
         Self::of(Outcome::Unscored(reason))
     }
 
+    /// An item where the question does not apply, and why.
+    pub fn not_applicable(why: impl Into<String>) -> Self {
+        Self::unscored(UnscoredReason::NotApplicable(why.into()))
+    }
+
     /// An item that could not be answered or whose answer makes no sense (a NaN, a wrong kind).
     pub fn failed(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::of(Outcome::Failed(Failure {

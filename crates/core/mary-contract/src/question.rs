@@ -248,11 +248,9 @@ impl TaskSettings {
     }
 
     fn in_force(&self, card: &TaskCard, changes: Changes) -> InForce {
-        card.params
-            .iter()
-            .filter(|p| p.changes == changes)
-            .map(|p| (p.name.to_string(), self.param(card, &p.name).to_owned()))
-            .collect()
+        let params = card.params.iter().filter(|p| p.changes == changes);
+        let named = params.map(|p| (p.name.to_string(), self.param(card, &p.name).to_owned()));
+        named.collect()
     }
 }
 

@@ -214,9 +214,8 @@ impl Axis {
         }
         let step = (high - low) / grid as f64;
         let knots = (0..=grid).map(|i| low + step * i as f64);
-        let knots = knots
-            .map(|knot| (knot, t.partition_point(|v| *v <= knot)))
-            .collect();
+        let knots = knots.map(|knot| (knot, t.partition_point(|v| *v <= knot)));
+        let knots = knots.collect();
         Some(Self {
             sum_t: running(t.iter().copied()),
             sum_tt: running(t.iter().map(|v| v * v)),

@@ -22,10 +22,8 @@ pub(crate) fn between(one: &str, two: &str) -> [usize; 6] {
     let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), two.chars().collect());
     let (counts, others) = (counted(&a), counted(&b));
     let shared = |both: fn(usize, usize) -> usize| -> usize {
-        counts
-            .iter()
-            .filter_map(|(letter, n)| Some(both(*n, *others.get(letter)?)))
-            .sum()
+        let each = |(letter, n): (&char, &usize)| Some(both(*n, *others.get(letter)?));
+        counts.iter().filter_map(each).sum()
     };
     [
         shared(usize::min),

@@ -152,9 +152,8 @@ fn continuations(setup: &HtestSettings) -> Vec<String> {
         (PromptForm::Plain, Tail::Label) => " ",
         (PromptForm::Plain, Tail::Published) => "\n",
     };
-    [Label::A, Label::B]
-        .map(|label| format!("{before}{}", label.letter()))
-        .to_vec()
+    let said = [Label::A, Label::B].map(|label| format!("{before}{}", label.letter()));
+    said.to_vec()
 }
 
 fn item(setup: &HtestSettings, draw: &Draw, index: usize, example: &Example) -> Item {

@@ -107,7 +107,7 @@ impl Task for DescribeLetter {
 
     fn judge(&self, _: &TaskSettings, _: &Item, answers: &[Reply]) -> Judgement {
         match answers {
-            [_] => Judgement::unscored(UnscoredReason::NotApplicable("marked by people".into())),
+            [_] => Judgement::not_applicable("marked by people"),
             [_, reading] => verdict(reading),
             _ => Judgement::fault("expected a description and its verdict"),
         }

@@ -239,9 +239,8 @@ fn matrices(results: &[Outcome]) -> Vec<Matrix<'_>> {
                 same.any(|r| tuned.values().any(|m| *m == r.model))
             })
         };
-        let untuned = results
-            .iter()
-            .filter(|r| trained_on(&r.model).is_none() && with(r.run));
+        let untuned = results.iter();
+        let untuned = untuned.filter(|r| trained_on(&r.model).is_none() && with(r.run));
         let mut all: Vec<&str> = untuned.map(|r| r.model.as_str()).collect();
         all.sort_unstable();
         all.dedup();

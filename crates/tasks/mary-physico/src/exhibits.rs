@@ -297,9 +297,10 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
 const FREE: &str = "physico/free-perception-";
 
 fn perceived<'a>(all: &'a [Outcome<'a>]) -> Vec<&'a Outcome<'a>> {
-    all.iter()
-        .filter(|o| o.task().starts_with("physico/perception-"))
-        .collect()
+    let perceived = all
+        .iter()
+        .filter(|o| o.task().starts_with("physico/perception-"));
+    perceived.collect()
 }
 
 fn perception(all: &[Outcome<'_>]) -> Option<Table> {

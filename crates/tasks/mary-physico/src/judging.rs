@@ -173,9 +173,8 @@ pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         found.push((part_name("accuracy", tag, &value), accuracy(&of)));
         found.push((part_name(SD, tag, &value), sd_over_runs(&of)));
     }
-    let measures = found
-        .into_iter()
-        .filter_map(|(name, estimate)| Some(Measure::new(name, estimate?)));
+    let found = found.into_iter();
+    let measures = found.filter_map(|(name, estimate)| Some(Measure::new(name, estimate?)));
     measures.collect()
 }
 

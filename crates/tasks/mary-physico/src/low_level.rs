@@ -127,9 +127,9 @@ fn definition(line: &str) -> Result<(String, String), String> {
         let record: Record = serde_json::from_str(line).map_err(|e| e.to_string())?;
         (record.concept, record.text)
     } else {
-        let (concept, text) = line
-            .split_once(',')
-            .ok_or_else(|| format!("expected `concept,text`, found `{line}`"))?;
+        let parts = line.split_once(',');
+        let (concept, text) =
+            parts.ok_or_else(|| format!("expected `concept,text`, found `{line}`"))?;
         (bare(concept), bare(text))
     };
     match read.1.trim().is_empty() {

@@ -171,10 +171,8 @@ impl Round {
     }
 
     fn choose(&mut self, drawings: &[Drawing]) {
-        let counts = drawings
-            .iter()
-            .zip(&self.pools)
-            .map(|(own, pool)| pool.iter().map(|d| own.carry(d.0)).collect());
+        let pools = drawings.iter().zip(&self.pools);
+        let counts = pools.map(|(own, pool)| pool.iter().map(|d| own.carry(d.0)).collect());
         self.best = choose(&counts.collect::<Vec<_>>(), self.most);
     }
 
@@ -295,9 +293,8 @@ fn fill_up(lists: &[Vec<Candidate>], changed: usize, most: usize, best: &mut Opt
     let high = all().map(|c| c.colours + c.come).max().unwrap_or(0) + 1;
     for colours in low..=high.min(8) {
         // The fullest needs no more than one cell for each colour that it lacks.
-        let mut levels: Vec<usize> = all()
-            .map(|c| c.filled + colours.saturating_sub(c.colours))
-            .collect();
+        let needed = all().map(|c| c.filled + colours.saturating_sub(c.colours));
+        let mut levels: Vec<usize> = needed.collect();
         levels.sort_unstable();
         levels.dedup();
         for filled in levels {
@@ -311,9 +308,8 @@ fn fill_up(lists: &[Vec<Candidate>], changed: usize, most: usize, best: &mut Opt
             let mut picks = Vec::with_capacity(lists.len());
             let mut cost = 0.0;
             for list in lists {
-                let costs = list
-                    .iter()
-                    .filter_map(|(i, c, off)| Some((wanted.cost(c)? + OFF * off, *i)));
+                let costs = list.iter();
+                let costs = costs.filter_map(|(i, c, off)| Some((wanted.cost(c)? + OFF * off, *i)));
                 let cheapest = costs.min_by(|a, b| a.0.total_cmp(&b.0));
                 let Some((own, pick)) = cheapest else { break };
                 cost += own;

@@ -370,9 +370,8 @@ pub fn choice(answer: &str, options: &[String]) -> Option<usize> {
         return at_the_end;
     }
     let all = lines.iter().flat_map(|line| sentences(line));
-    let all: Vec<usize> = all
-        .flat_map(|s| affirmed(&mentions(&words(s), &named)))
-        .collect();
+    let all = all.flat_map(|s| affirmed(&mentions(&words(s), &named)));
+    let all: Vec<usize> = all.collect();
     only(&all)
 }
 

@@ -132,9 +132,8 @@ fn count(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
     if objects.len() != lowest + index % 4 {
         return None;
     }
-    let wrong = (lowest..lowest + 4)
-        .filter(|n| *n != objects.len())
-        .map(|n| n.to_string());
+    let wrong = (lowest..lowest + 4).filter(|n| *n != objects.len());
+    let wrong = wrong.map(|n| n.to_string());
     let question = format!("How many objects are there in the {side} grid?");
     Some((question, objects.len().to_string(), wrong.collect()))
 }

@@ -75,9 +75,8 @@ pub fn manifest(file: &Path) -> Result<Vec<Photograph>, TaskError> {
 }
 
 fn plain_line(line: &str) -> Result<PhotoRecord, String> {
-    let (path, label) = line
-        .rsplit_once(',')
-        .ok_or_else(|| format!("expected `image,label`, found `{line}`"))?;
+    let parts = line.rsplit_once(',');
+    let (path, label) = parts.ok_or_else(|| format!("expected `image,label`, found `{line}`"))?;
     let bare = |text: &str| text.trim().trim_matches('"').to_owned();
     Ok(PhotoRecord {
         image: bare(path),

@@ -176,9 +176,8 @@ fn tuples(dice: &mut Dice) -> String {
             .iter()
             .map(|&rule| row(rule, dice.between(1, 6), 1, 3));
         let columns: Vec<Vec<usize>> = columns.collect();
-        let cells: Vec<String> = (0..3)
-            .map(|i| format!("({},0.{},{}0)", columns[0][i], columns[1][i], columns[2][i]))
-            .collect();
+        let cell = |i: usize| format!("({},0.{},{}0)", columns[0][i], columns[1][i], columns[2][i]);
+        let cells: Vec<String> = (0..3).map(cell).collect();
         lines.push(format!("row {number}: {}", cells.join(", ")));
     }
     lines.join("; ")

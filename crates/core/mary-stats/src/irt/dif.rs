@@ -241,9 +241,9 @@ pub fn separate(responses: &Responses, focal: &[bool]) -> Result<Separate, Stats
     let mut first = true;
     let items = purified(responses.items(), |anchors| {
         let anchored = both.iter().filter(|x| anchors[x.0]);
-        let mut away: Vec<(f64, f64)> = anchored
-            .map(|&(_, a, x, b, y)| (b - a, (x * x + y * y).max(1e-9).recip()))
-            .collect();
+        let squared = |x: f64, y: f64| (x * x + y * y).max(1e-9);
+        let away = anchored.map(|&(_, a, x, b, y)| (b - a, squared(x, y).recip()));
+        let mut away: Vec<(f64, f64)> = away.collect();
         away.sort_by(|a, b| a.0.total_cmp(&b.0));
         let total: f64 = away.iter().map(|x| x.1).sum();
         // The median first, which items that differ move least; then the mean of those that do not.

@@ -224,9 +224,8 @@ fn evaluate(patterns: &[Pattern], right: &[f64], easiness: &[f64]) -> Evaluated 
 }
 
 fn exact_information(patterns: &[Pattern], easiness: &[f64]) -> Option<Vec<f64>> {
-    let cost = patterns
-        .iter()
-        .map(|p| p.counts.len() as f64 * (p.items.len() as f64).powi(3));
+    let work = |p: &Pattern| p.counts.len() as f64 * (p.items.len() as f64).powi(3);
+    let cost = patterns.iter().map(work);
     if cost.sum::<f64>() > EXACT_WORK {
         return None;
     }

@@ -181,9 +181,8 @@ fn spreads(design: &Design, triangles: &[Vec<f64>], sigma: f64) -> (Vec<Spread>,
     for (term, t) in design.terms.iter().zip(triangles) {
         let k = term.width();
         let covariance = |i: usize, j: usize| {
-            (0..=i.min(j))
-                .map(|c| t[i * k + c] * t[j * k + c])
-                .sum::<f64>()
+            let shared = (0..=i.min(j)).map(|c| t[i * k + c] * t[j * k + c]);
+            shared.sum::<f64>()
         };
         let deviations: Vec<f64> = (0..k).map(|i| sigma * covariance(i, i).sqrt()).collect();
         let mut correlations = Vec::new();

@@ -37,9 +37,8 @@ fn options_json(options: &[String]) -> String {
 
 fn lettered(options: &[String], between: &str, written: impl Fn(&str, &str) -> String) -> String {
     let pairs = LETTERS.iter().zip(options);
-    let all: Vec<String> = pairs
-        .map(|(letter, option)| written(letter, option))
-        .collect();
+    let pairs = pairs.map(|(letter, option)| written(letter, option));
+    let all: Vec<String> = pairs.collect();
     all.join(between)
 }
 

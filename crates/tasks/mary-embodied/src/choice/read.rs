@@ -218,9 +218,8 @@ fn announced(text: &str, options: &[String]) -> Option<usize> {
         "答案为",
     ];
     let lower = text.to_lowercase();
-    let places = PHRASES
-        .iter()
-        .flat_map(|phrase| lower.match_indices(phrase));
+    let phrases = PHRASES.iter();
+    let places = phrases.flat_map(|phrase| lower.match_indices(phrase));
     only(places.filter_map(|(at, phrase)| {
         // Lower-casing may change lengths in rare scripts: then the place is not to be trusted.
         let mut lines = text.get(at + phrase.len()..)?.lines();

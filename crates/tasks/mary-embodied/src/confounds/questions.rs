@@ -88,9 +88,8 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
     }
     let mut rows = Vec::new();
     for subtask in Subtask::ALL {
-        let of = distinct
-            .values()
-            .filter(|(code, _)| *code == subtask.name());
+        let of = distinct.values();
+        let of = of.filter(|(code, _)| *code == subtask.name());
         let of: Vec<Material> = of.map(|(_, m)| *m).collect();
         if of.is_empty() {
             continue;
@@ -108,9 +107,8 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
         let first = [row.subtask.clone(), "–".into()].into_iter();
         first.chain(means).collect()
     });
-    let table = DECLARED
-        .table("embodied-table-13")
-        .with_rows(Cell::figures(rows));
+    let table = DECLARED.table("embodied-table-13");
+    let table = table.with_rows(Cell::figures(rows));
     let printed = Cell::figures(printed.collect());
     table.with_published(printed).if_measured()
 }

@@ -69,11 +69,8 @@ fn shuffled(
 ) -> Question {
     let right = question.options.get(question.correct).cloned();
     let right = right.unwrap_or_default();
-    let others = question
-        .options
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| *i != question.correct);
+    let others = question.options.iter().enumerate();
+    let others = others.filter(|(i, _)| *i != question.correct);
     let mut options: Vec<_> = others.map(|(_, option)| option.clone()).collect();
     shuffle_wrong(&mut options);
     options.insert(place.min(options.len()), right);

@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, ErrorKind, InForce, Item, Items, Judgement, Needs, Observe, Pool, Reply,
-    Request, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
+    Request, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 use serde_json::{Value, json};
 
@@ -153,8 +153,7 @@ fn stored_judgement(target: &Target) -> Option<Judgement> {
 }
 
 fn out_of_vocabulary(role: &str) -> Judgement {
-    let reason = format!("{role} is outside the vocabulary");
-    Judgement::unscored(UnscoredReason::NotApplicable(reason))
+    Judgement::not_applicable(format!("{role} is outside the vocabulary"))
 }
 
 impl Task for SensoryVec {

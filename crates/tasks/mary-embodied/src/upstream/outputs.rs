@@ -50,9 +50,8 @@ pub fn released_outputs(path: &Path) -> Result<Option<Vec<Released>>, TaskError>
             continue;
         };
         let inner = path.join(&inner);
-        let answers = models
-            .entry((part.model.clone(), part.language))
-            .or_default();
+        let answers = models.entry((part.model.clone(), part.language));
+        let answers = answers.or_default();
         answers.extend(records(&inner, &bytes, &part)?);
     }
     let models = models

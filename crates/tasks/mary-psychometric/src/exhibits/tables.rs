@@ -259,10 +259,8 @@ fn categories(all: &[TaskResult<'_>]) -> Option<Table> {
 
 /// Raven's matrices under both conventions, and what the candidates alone give away.
 fn matrices(all: &[TaskResult<'_>]) -> Option<Table> {
-    let of: Vec<&TaskResult<'_>> = all
-        .iter()
-        .filter(|f| ["matrices", "digit-matrices", "letter-strings"].contains(&f.task()))
-        .collect();
+    let tasks = ["matrices", "digit-matrices", "letter-strings"];
+    let of: Vec<&TaskResult<'_>> = all.iter().filter(|f| tasks.contains(&f.task())).collect();
     let rows = of.iter().zip(told_apart(&of)).map(|(f, variant)| {
         let written = f.set("mode", "score") == "generate";
         let how = match f.task() {

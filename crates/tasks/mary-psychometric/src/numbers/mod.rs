@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     ANISOTROPIC, DataSource, InForce, Item, Items, Judgement, Layers, Measure, Metric, Needs, Pool,
-    Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -169,9 +169,7 @@ fn judge_layers(shown: &ShownNumbers, layers: &[Layer], setup: NumberSettings) -
     for layer in layers {
         let known: Option<Vec<Vec<f64>>> = layer.vectors.iter().cloned().collect();
         let Some(known) = known.filter(|k| k.len() == shown.texts.len()) else {
-            return Judgement::unscored(UnscoredReason::NotApplicable(
-                "a number or word is outside the vocabulary".into(),
-            ));
+            return Judgement::not_applicable("a number or word is outside the vocabulary");
         };
         let (numbers, words) = known.split_at(shown.numbers.len().min(known.len()));
         match effects(&shown.numbers, numbers, setup.range, setup.pairs) {
@@ -205,7 +203,7 @@ fn judge_layers(shown: &ShownNumbers, layers: &[Layer], setup: NumberSettings) -
     }
     let Some(score) = mean_over(&rows, "distance") else {
         let why = format!("no layer could be measured: {}", flat.join("; "));
-        return Judgement::unscored(UnscoredReason::NotApplicable(why));
+        return Judgement::not_applicable(why);
     };
     let mut judgement = measured(Judgement::scored(score), &rows);
     for (name, level) in nulls::noise(&shown.numbers, dimensions, setup.range, setup.pairs) {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::TaskFileError;
 use crate::form::StartForm;
-use crate::judge::{fault, not_applicable, not_finite};
+use crate::judge::{fault, not_finite};
 use read::{Design, DesignItem};
 
 /// A task with conditions, regions and predictions.
@@ -161,7 +161,7 @@ impl Design {
             }
             _ => return Err(fault("expected log-probabilities of each condition's text")),
         };
-        let unknown = |why: &str| Ok(not_applicable(why));
+        let unknown = |why: &str| Ok(Judgement::not_applicable(why));
         let Some(bits) = self.bits(item, scores) else {
             return unknown("the model does not tell where its tokens lie");
         };

@@ -105,9 +105,8 @@ impl Looks {
             (&self.cut, &other.cut),
             (&self.crossed, &other.crossed),
         ];
-        let pairs = rows
-            .into_iter()
-            .flat_map(|(own, other)| own.iter().zip(other));
+        let rows = rows.into_iter();
+        let pairs = rows.flat_map(|(own, other)| own.iter().zip(other));
         let in_rows: usize = pairs.map(|(own, other)| lost(own, other)).sum();
         in_rows
             + lost(&self.regions, &other.regions)
@@ -193,9 +192,8 @@ fn place(line: CuttingLine) -> Option<usize> {
 pub fn listed(symbol: char) -> Option<&'static Looks> {
     static LIST: OnceLock<HashMap<char, Looks>> = OnceLock::new();
     let list = LIST.get_or_init(|| {
-        let lines = include_str!("fonts.txt")
-            .lines()
-            .filter(|line| !line.starts_with("# "));
+        let lines = include_str!("fonts.txt").lines();
+        let lines = lines.filter(|line| !line.starts_with("# "));
         lines.filter_map(Looks::read).collect()
     });
     list.get(&symbol)

@@ -106,9 +106,10 @@ fn arrow_from(grid: &Grid, (row, from): Place, way: i32) -> Option<(u8, Vec<Plac
     let barbs = [row - 1, row + 1].map(|r| (r, from + way * (long - 2)));
     let headed = barbs.iter().all(|&(r, c)| grid.at(r, c) == colour);
     // Beside the shaft there is nothing but the barbs.
+    let blank = |r: i32, i: i32| i == long - 2 || grid.at(r, from + way * i) != colour;
     let thin = [row - 1, row + 1]
         .iter()
-        .all(|&r| (0..long).all(|i| i == long - 2 || grid.at(r, from + way * i) != colour));
+        .all(|&r| (0..long).all(|i| blank(r, i)));
     (long >= 2 && headed && thin).then(|| {
         let mut cells: Vec<Place> = (0..long).map(|i| (row, from + way * i)).collect();
         cells.extend(barbs);

@@ -113,9 +113,8 @@ fn towards_the_mass(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let (tall, wide) = (s.between(1, 3), s.between(1, 3));
         let (r, c) = s.place((0, top - tall - 2), (room, s.cols - wide));
         let cells = block((r, c), tall, wide);
-        let under = heights
-            .get(c as usize..(c + wide) as usize)
-            .and_then(|h| h.iter().min().copied());
+        let under = heights.get(c as usize..(c + wide) as usize);
+        let under = under.and_then(|h| h.iter().min().copied());
         let Some(under) = under.filter(|u| *u > r + tall + 1 && *u >= tall + 2) else {
             continue;
         };

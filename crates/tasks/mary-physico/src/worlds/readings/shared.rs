@@ -145,9 +145,8 @@ pub(crate) fn view(wide: &Grid, near: &Grid, frame: u8) -> bool {
 
 /// Whether all went the same way and as far.
 pub(crate) fn alike(moves: &[Move<'_>]) -> bool {
-    moves
-        .iter()
-        .all(|m| Some(m.by) == moves.first().map(|f| f.by))
+    let first = moves.first().map(|f| f.by);
+    moves.iter().all(|m| Some(m.by) == first)
 }
 
 /// Whether a part lies on something, or on the edge, in the output.
