@@ -5,6 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mary_contract::{ErrorKind, ModelError};
 pub(crate) use mary_weights::fault::{bad_model, bad_request, internal};
 
+/// What this crate gives, or why not.
+pub(crate) type Result<T, E = ModelError> = std::result::Result<T, E>;
+
 /// A panic elsewhere leaves nothing half done behind the locks of this crate.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

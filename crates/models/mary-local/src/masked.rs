@@ -5,13 +5,11 @@
 
 use std::ops::{ControlFlow, Range};
 
-use mary_contract::{
-    ContinuationScore, Job, ModelError, Reply, Score, Scored, Start, Usage, WorkQueue,
-};
+use mary_contract::{ContinuationScore, Job, Reply, Score, Scored, Start, Usage, WorkQueue};
 
 use crate::batch::together;
 use crate::details::{self, Distributions};
-use crate::errors::{bad_request, too_long};
+use crate::errors::{Result, bad_request, too_long};
 use crate::kernels::{TokenStatistics, WantedToken};
 use crate::model::{LocalModel, replied};
 use crate::options::Masking;
@@ -152,7 +150,7 @@ fn hand_in(
     ControlFlow::Continue(next)
 }
 
-fn read(model: &LocalModel, request: &Score) -> Result<Vec<Reading>, ModelError> {
+fn read(model: &LocalModel, request: &Score) -> Result<Vec<Reading>> {
     let reader = Reader::new(model.checkpoint());
     let (prefix, _) = reader.render(&request.prefix, &Start::Never)?;
     let context = model.architecture().context;
@@ -221,7 +219,7 @@ fn pass(
     model: &LocalModel,
     copies: &[Masked],
     looking: Option<&Distributions>,
-) -> Result<Vec<(f32, TokenStatistics)>, ModelError> {
+) -> Result<Vec<(f32, TokenStatistics)>> {
     let mut batch = Batch::default();
     let (mut rows, mut wanted) = (vec![], vec![]);
     for copy in copies {
@@ -252,11 +250,7 @@ fn pass(
     })
 }
 
-fn reply(
-    model: &LocalModel,
-    waiting: &Waiting,
-    request: &Score,
-) -> Result<Reply<Scored>, ModelError> {
+fn reply(model: &LocalModel, waiting: &Waiting, request: &Score) -> Result<Reply<Scored>> {
     let tokenizer = model.checkpoint().tokenizer();
     let asked = request.details;
     let mut usage = Usage::default();

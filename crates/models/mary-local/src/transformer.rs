@@ -8,11 +8,9 @@ mod layered;
 mod parts;
 mod patterns;
 
-use mary_contract::ModelError;
-
 pub use crate::batch::Batch;
 use crate::config::{Block, QkNorm};
-use crate::errors::bad_request;
+use crate::errors::{Result, bad_request};
 use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, RelativeOf, Spans};
 pub(crate) use across::Sources;
 pub(crate) use changed::Following;
@@ -69,7 +67,7 @@ impl<B: Backend> Transformer<B> {
         cache: &mut B::Cache,
         work: &mut Workspace<B::Tensor>,
         watch: Option<&mut Watch<'_>>,
-    ) -> Result<(), ModelError> {
+    ) -> Result<()> {
         let (batch, pictures) = self.words(batch, work)?;
         let usual = &self.backend.plan(&batch, &self.heads());
         match before {
@@ -88,7 +86,7 @@ impl<B: Backend> Transformer<B> {
         cache: &mut B::Cache,
         work: &mut Workspace<B::Tensor>,
         watch: Option<&mut Watch<'_>>,
-    ) -> Result<(), ModelError> {
+    ) -> Result<()> {
         self.backend.upload(given, &mut work.x);
         self.norm_embedded(batch.len(), work);
         let plan = |batch| self.backend.plan(batch, &self.heads());
@@ -113,7 +111,7 @@ impl<B: Backend> Transformer<B> {
         cache: &mut B::Cache,
         work: &mut Workspace<B::Tensor>,
         mut watch: Option<&mut Watch<'_>>,
-    ) -> Result<(), ModelError>
+    ) -> Result<()>
     where
         B: 'p,
     {
@@ -161,7 +159,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// What the batch's rows turn by, for each of the model's ropes.
-    fn rotary(&self, batch: &Batch) -> Result<Vec<B::Rotary>, ModelError> {
+    fn rotary(&self, batch: &Batch) -> Result<Vec<B::Rotary>> {
         let rotate = |rope| match &self.axes {
             Some(axes) if !batch.turns.is_empty() => {
                 let along = self.backend.rotary_along(rope, &batch.turns, axes);
@@ -524,7 +522,7 @@ impl<B: Backend> Transformer<B> {
         &self,
         work: &mut Workspace<B::Tensor>,
         rows: &[usize],
-    ) -> Result<(&B::Linear, Option<f32>), ModelError> {
+    ) -> Result<(&B::Linear, Option<f32>)> {
         let (a, b) = (&self.architecture, &self.backend);
         let head = self.head.as_ref().ok_or_else(|| {
             bad_request(format!("a {} predicts no next token", a.family))
@@ -547,7 +545,7 @@ impl<B: Backend> Transformer<B> {
         &self,
         work: &mut Workspace<B::Tensor>,
         rows: &[usize],
-    ) -> Result<Option<f32>, ModelError> {
+    ) -> Result<Option<f32>> {
         let (head, cap) = self.gather(work, rows)?;
         let of = work.extent(rows.len());
         self.backend.logits(&work.normed, of, head, &mut work.wide);

@@ -10,7 +10,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 
 use crate::format::WireFormat;
-use crate::options::Timeouts;
+use crate::options::{Result, Timeouts};
 use crate::secret::{Scrubber, Secret};
 use crate::servers::Servers;
 use crate::stream::Teller;
@@ -78,7 +78,7 @@ pub(crate) enum Sink<'a> {
 
 /// Reads the address of a service. A key in it (as user, password or query) is refused: it would end
 /// up in logs.
-pub(crate) fn base_url(text: &str) -> Result<Url, ModelError> {
+pub(crate) fn base_url(text: &str) -> Result<Url> {
     let wrong = |what: &str| {
         ModelError::new(ErrorKind::BadRequest, format!("the base URL {what}")).hint(
             "expected an address like http://localhost:8000/v1; keys belong into the environment or .env",
@@ -101,7 +101,7 @@ pub(crate) fn base_url(text: &str) -> Result<Url, ModelError> {
 }
 
 /// Reads the addresses of one or more servers, separated by commas.
-pub(crate) fn base_urls(text: &str) -> Result<Vec<Url>, ModelError> {
+pub(crate) fn base_urls(text: &str) -> Result<Vec<Url>> {
     text.split(',')
         .map(|address| base_url(address.trim()))
         .collect()
@@ -125,7 +125,7 @@ impl Http {
         key: Option<Secret>,
         timeouts: Timeouts,
         connections: usize,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self> {
         let mut headers = HeaderMap::new();
         if let Some(key) = &key {
             let (name, before) = format.key_header();

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mary_contract::{Account, Balance, ErrorKind, ModelError, Watcher};
 use tokio::sync::Notify;
 
+use crate::options::Result;
+
 /// One budget, shared by all models that one list of providers opens.
 #[derive(Clone, Default)]
 pub struct Ledger {
@@ -67,7 +69,7 @@ impl Ledger {
     }
 
     /// Sets the likely cost of a request aside, or refuses.
-    pub async fn promise(&self, dollars: f64) -> Result<Promise, ModelError> {
+    pub async fn promise(&self, dollars: f64) -> Result<Promise> {
         loop {
             let settled = self.shared.settled.notified();
             {
@@ -155,7 +157,7 @@ impl Promise {
     }
 
     /// Whether the same request still fits after what was lost; it is set aside already.
-    pub fn still_fits(&self) -> Result<(), ModelError> {
+    pub fn still_fits(&self) -> Result<()> {
         let state = self.ledger.state();
         match state.limit {
             Some(limit) if state.balance.spent + state.balance.promised > limit => {

@@ -6,6 +6,9 @@ use std::path::Path;
 
 use mary_contract::{ErrorKind, ModelError};
 
+/// What this crate gives, or why not.
+pub(crate) type Result<T, E = ModelError> = std::result::Result<T, E>;
+
 /// The checkpoint is not what it should be.
 pub fn bad_model(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorKind::BadModel, message)

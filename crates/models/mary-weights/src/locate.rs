@@ -6,13 +6,13 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{ModelError, ModelRef};
+use mary_contract::ModelRef;
 
-use crate::fault::not_found;
+use crate::fault::{Result, not_found};
 use crate::hub::{NeededFiles, from_hub};
 use crate::{catalogue, fault};
 
-pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
+pub fn locate(model: &ModelRef) -> Result<PathBuf> {
     let name = &model.name;
     let path = expand_home(name);
     if path.exists() && model.revision.is_none() {
@@ -63,7 +63,7 @@ pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
 
 /// The folder of a tokenizer that is named apart from its model: a folder or a file in it, a model of
 /// the catalogue, or a hub id, of which only the small files are fetched.
-pub fn locate_tokenizer(name: &str) -> Result<PathBuf, ModelError> {
+pub fn locate_tokenizer(name: &str) -> Result<PathBuf> {
     let path = expand_home(name);
     if path.is_dir() {
         return Ok(path);

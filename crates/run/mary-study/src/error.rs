@@ -8,6 +8,9 @@ use mary_platform::{Separated, TextFault};
 use mary_stats::StatsError;
 use thiserror::Error;
 
+/// What this crate gives, or why not.
+pub(crate) type Result<T, E = StudyError> = std::result::Result<T, E>;
+
 #[derive(Debug, Error)]
 pub enum StudyError {
     /// A file of the study could not be read or written.

@@ -15,13 +15,13 @@ use mary_contract::{
 use mary_platform::{for_spreadsheet, from_spreadsheet};
 use serde_json::json;
 
-use crate::StudyError;
 use crate::error::{fault, table};
 use crate::keys::{Frozen, KeyedItem, Keys, judged_by_people};
 pub use crate::keys::{Judged, Judging};
 use crate::lists::spread;
 use crate::question::{AnswerForm, Question};
 use crate::settings::Language;
+use crate::{Result, StudyError};
 
 /// The column with the code of an answer. Forms of earlier versions name model, item and trial instead.
 const CODE: &str = "answer";
@@ -70,7 +70,7 @@ fn code(of: &SampleId) -> String {
 }
 
 /// A family's form as a spreadsheet, with an empty column for the verdict.
-pub fn spreadsheet(form: &MarkingForm) -> Result<Vec<u8>, StudyError> {
+pub fn spreadsheet(form: &MarkingForm) -> Result<Vec<u8>> {
     let mut lines: Vec<_> = form.lines.iter().map(|l| (code(&l.of), l)).collect();
     lines.sort_by(|a, b| a.0.cmp(&b.0));
     let parts = form.lines.iter().any(|l| !l.part.is_empty());
@@ -122,10 +122,7 @@ impl From<&MarkingForm> for Form {
 impl Form {
     /// Puts the answers of a run in place of their codes; says whose task they answer. A form that names
     /// its answers stays as it is.
-    pub fn named(
-        &mut self,
-        answers: impl Iterator<Item = SampleId>,
-    ) -> Result<Option<String>, StudyError> {
+    pub fn named(&mut self, answers: impl Iterator<Item = SampleId>) -> Result<Option<String>> {
         if self.lines.iter().all(|line| line.of.model != BLIND) {
             return Ok(None);
         }
@@ -151,7 +148,7 @@ impl Form {
 }
 
 /// Reads a form; `name` is said where something is wrong.
-pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
+pub fn read(name: &str, bytes: &[u8]) -> Result<Form> {
     let wrong =
         |line: usize, message: String| StudyError::Refused(format!("{name}:{line}: {message}"));
     let (mut reader, head) = table(bytes, &wrong)?;
@@ -263,7 +260,7 @@ pub fn frozen(
     language: Language,
     limit: Option<usize>,
     seed: u64,
-) -> Result<Frozen, StudyError> {
+) -> Result<Frozen> {
     let mut texts: BTreeMap<Page<'_>, Vec<Judged>> = BTreeMap::new();
     for line in form.lines.iter().filter(|line| !line.shown.is_empty()) {
         let of = texts.entry((&line.shown, &line.part)).or_default();

@@ -10,11 +10,11 @@ use mary_contract::{
 };
 use mary_platform::from_spreadsheet;
 
-use crate::StudyError;
 use crate::error::{fault, table};
 use crate::keys::{Frozen, KeyedItem, Keys};
 use crate::question::{AnswerForm, Question};
 use crate::settings::Language;
+use crate::{Result, StudyError};
 
 /// Words of a sentence, at most: their times go through one form.
 const LONGEST: usize = 1_000;
@@ -74,7 +74,7 @@ impl Task for Comprehension {
 }
 
 /// A table as items of a study, list after list, and how many of them each person reads.
-pub fn frozen(name: &str, bytes: &[u8], language: Language) -> Result<(Frozen, usize), StudyError> {
+pub fn frozen(name: &str, bytes: &[u8], language: Language) -> Result<(Frozen, usize)> {
     let rows = rows(name, bytes, language)?;
     let lists = rows.iter().map(Vec::len).max().unwrap_or(0);
     if let Some(odd) = rows.iter().find(|same| lists % same.len() != 0) {
@@ -110,7 +110,7 @@ pub fn frozen(name: &str, bytes: &[u8], language: Language) -> Result<(Frozen, u
 type Condition = (KeyedItem, Question);
 
 /// The rows by item, in the order of the table.
-fn rows(name: &str, bytes: &[u8], language: Language) -> Result<Vec<Vec<Condition>>, StudyError> {
+fn rows(name: &str, bytes: &[u8], language: Language) -> Result<Vec<Vec<Condition>>> {
     let wrong = |line: usize, why: String| StudyError::Refused(format!("{name}:{line}: {why}"));
     let (mut reader, head) = table(bytes, &wrong)?;
     let mut items: Vec<(String, Vec<Condition>)> = Vec::new();

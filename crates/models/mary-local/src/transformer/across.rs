@@ -4,10 +4,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use mary_contract::ModelError;
-
 use super::{AcrossOf, Batch, Pass, Transformer, Workspace};
-use crate::errors::internal;
+use crate::errors::{Result, internal};
 use crate::kernels::cpu::attention::LayerCache;
 use crate::kernels::cpu::relative;
 use crate::kernels::{Backend, Extent};
@@ -50,7 +48,7 @@ impl<B: Backend> Transformer<B> {
         batch: &Batch,
         start: u32,
         work: &mut Workspace<B::Tensor>,
-    ) -> Result<Batch, ModelError> {
+    ) -> Result<Batch> {
         let shown = work.shown.clone().unwrap_or_default();
         let sources = &mut work.sources;
         for (&token, &slot) in batch.tokens.iter().zip(&batch.slots) {

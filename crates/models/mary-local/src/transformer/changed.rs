@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use mary_contract::ModelError;
-
 use super::{Batch, Coming, Left, Pass, Transformer, Workspace};
+use crate::errors::Result;
 use crate::kernels::Backend;
 
 /// What of a layer is looked at or changed.
@@ -211,7 +210,7 @@ impl<B: Backend> Transformer<B> {
         following: &Following<'_>,
         before: Option<Left<'_, B>>,
         work: &mut Workspace<B::Tensor>,
-    ) -> Result<(), ModelError> {
+    ) -> Result<()> {
         let script = following.script;
         let (a, b, all) = (&self.architecture, &self.backend, &script.batch);
         self.check_tokens(all, work)?;

@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 
-use mary_contract::ModelError;
-
 use super::{Batch, GateOf, ON_CPU, Transformer, Workspace};
 use crate::config::Activation;
-use crate::errors::{bad_model, bad_request, internal, too_long};
+use crate::errors::{Result, bad_model, bad_request, internal, too_long};
 use crate::kernels::Backend;
 use crate::vision::{FIRST_SHOWN, PictureRows};
 
@@ -17,7 +15,7 @@ impl<B: Backend> Transformer<B> {
         &self,
         batch: &'b Batch,
         work: &mut Workspace<B::Tensor>,
-    ) -> Result<(Cow<'b, Batch>, Vec<usize>), ModelError> {
+    ) -> Result<(Cow<'b, Batch>, Vec<usize>)> {
         self.check_tokens(batch, work)?;
         if let Some(source) = &self.architecture.source {
             let targets = self.sources(batch, source.start, work)?;
@@ -43,7 +41,7 @@ impl<B: Backend> Transformer<B> {
         Ok((Cow::Owned(words), pictures))
     }
 
-    fn reach(&self, batch: &Batch, shown: &PictureRows) -> Result<Vec<(usize, usize)>, ModelError> {
+    fn reach(&self, batch: &Batch, shown: &PictureRows) -> Result<Vec<(usize, usize)>> {
         if !self.backend.sees_both_ways() {
             let message = "on this device the rows of a picture cannot see one another in both directions yet";
             return Err(bad_request(message).hint(ON_CPU));
@@ -53,11 +51,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// Every token and every position must have its vector.
-    pub(super) fn check_tokens(
-        &self,
-        batch: &Batch,
-        work: &Workspace<B::Tensor>,
-    ) -> Result<(), ModelError> {
+    pub(super) fn check_tokens(&self, batch: &Batch, work: &Workspace<B::Tensor>) -> Result<()> {
         let a = &self.architecture;
         if self.layers.start > 0 {
             // They were looked up elsewhere.

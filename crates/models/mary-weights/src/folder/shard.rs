@@ -4,11 +4,12 @@ use mary_contract::ModelError;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
 use crate::fault;
+use crate::fault::Result;
 use crate::mapped::Mapped;
 use crate::stored::{Layout, Stored};
 use crate::{TensorInfo, TensorType};
 
-pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored)>, ModelError> {
+pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored)>> {
     // Before the crate adds offsets up: they must lie inside the file, or the sum could overflow.
     check_size(file)?;
     let (header, metadata) = SafeTensors::read_metadata(file).map_err(|e| damaged(file, &e))?;
@@ -96,7 +97,7 @@ fn span(tensor: &serde_json::Value) -> Option<(u64, u64)> {
 }
 
 /// Refuses a file that is shorter than its header promises, naming the first tensor cut off.
-fn check_size(file: &Mapped) -> Result<(), ModelError> {
+fn check_size(file: &Mapped) -> Result<()> {
     let (Some(length), Some(header)) = (file.first_chunk::<8>(), header(file)) else {
         return Ok(()); // no header to speak of: the crate says what is wrong
     };
