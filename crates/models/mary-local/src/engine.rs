@@ -11,7 +11,7 @@ use crate::config::Architecture;
 use crate::errors::{Result, internal, lock};
 use crate::kernels::{Backend, Draw, Look, Looked, WantedToken};
 use crate::transformer::{
-    Batch, Following, Left, Script, Seen, Transformer, Traveller, Watch, Workspace,
+    Batch, Following, Left, Script, Seen, Transformer, Traveller, Watch, WorkOf, Workspace,
 };
 use crate::vision::PictureRows;
 
@@ -87,7 +87,7 @@ pub(crate) struct Placed<B: Backend> {
     kept: Mutex<Option<(Rows<B>, Prefixes)>>,
 }
 
-type Works<B> = Vec<Workspace<<B as Backend>::Tensor>>;
+type Works<B> = Vec<WorkOf<B>>;
 
 /// The cache of each device, and how many rows each has.
 struct Rows<B: Backend> {
@@ -176,11 +176,7 @@ struct Run<'a, B: Backend> {
 }
 
 /// A part of the model, what it works in, and the part before it with what that left.
-type Step<'s, B> = (
-    &'s Transformer<B>,
-    &'s mut Workspace<<B as Backend>::Tensor>,
-    Option<Left<'s, B>>,
-);
+type Step<'s, B> = (&'s Transformer<B>, &'s mut WorkOf<B>, Option<Left<'s, B>>);
 
 impl<'a, B: Backend> Run<'a, B> {
     /// What a call gave, unless a device failed in it or before.
@@ -203,7 +199,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// What has the head, and what it works in.
-    fn end(&mut self) -> Result<(&'a Transformer<B>, &mut Workspace<B::Tensor>)> {
+    fn end(&mut self) -> Result<(&'a Transformer<B>, &mut WorkOf<B>)> {
         let work = self.works.last_mut().ok_or_else(ended)?;
         Ok((self.home.end(), work))
     }

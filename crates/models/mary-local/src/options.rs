@@ -234,7 +234,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn read(args: &[(&str, &str)]) -> Result<Options, ModelError> {
+    fn read(args: &[(&str, &str)]) -> Result<Options> {
         let args = args
             .iter()
             .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use super::{BlockOf, Plans, Transformer, Workspace};
+use super::{BlockOf, Plans, Transformer, WorkOf};
 use crate::batch::Batch;
 use crate::errors::{Result, internal};
 use crate::kernels::Backend;
@@ -59,7 +59,7 @@ impl<B: Backend> Transformer<B> {
         &self,
         batches: &[Traveller],
         cache_rows: usize,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Vec<B::Tensor>>> {
         work.writing = false;
@@ -125,7 +125,7 @@ impl<B: Backend> Transformer<B> {
         &self,
         stream: B::Tensor,
         rows: usize,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
     ) -> Result<()> {
         work.x = stream;
         self.finish(rows, work);

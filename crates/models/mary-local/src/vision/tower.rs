@@ -10,7 +10,7 @@ use crate::batch::Batch;
 use crate::errors::{Result, bad_model, lock};
 use crate::kernels::{Backend, Extent};
 use crate::load::TowerParts;
-use crate::transformer::{Watch, Workspace};
+use crate::transformer::{Watch, WorkOf};
 
 /// Rows of a pass, unless one view alone has more.
 const ROWS: usize = 4096;
@@ -18,7 +18,7 @@ const ROWS: usize = 4096;
 pub(crate) struct Tower<B: Backend> {
     parts: TowerParts<B>,
     pub(crate) config: TowerConfig,
-    work: Mutex<Vec<Workspace<B::Tensor>>>,
+    work: Mutex<Vec<WorkOf<B>>>,
 }
 
 impl<B: Backend> Tower<B> {
