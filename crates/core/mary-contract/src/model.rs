@@ -509,6 +509,9 @@ pub trait Model: Send + Sync {
     }
 }
 
+/// A model that is ready to be asked, or why there is none.
+pub type OpenedModel = Result<Box<dyn Model>, ModelError>;
+
 /// Opens models of one kind. A laboratory is given those it may use.
 pub trait Provider: Send + Sync {
     /// The word before the slash of its models' names.
@@ -569,11 +572,7 @@ pub trait Provider: Send + Sync {
     }
 
     /// Loads the weights, or makes ready to send requests.
-    fn open(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Model>, ModelError>;
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel;
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mary::library::Arrange;
 use mary_contract::{
     ErrorKind, Generator, Intervener, Model, ModelCard, ModelError, ModelRef, ModelSettings,
-    Observer, Provider, Reply, Request, RequestKind, Scorer, Service, Start, Tokens,
+    Observer, OpenedModel, Provider, Reply, Request, RequestKind, Scorer, Service, Start, Tokens,
 };
 use mary_pymodel::{
     Answering, Answers, Together, card_of, most_together, read_answer, read_answers,
@@ -17,6 +17,9 @@ use pyo3::prelude::*;
 use crate::models::Opened;
 
 const PYTHON: &str = "python";
+
+/// What a provider or a model gives, or why not.
+type Result<T, E = ModelError> = std::result::Result<T, E>;
 
 /// A Python object under a name of its own.
 pub(crate) struct Object {
@@ -92,7 +95,7 @@ impl Objects {
         self.objects.iter().find(|o| o.card.model == *model)
     }
 
-    fn files(&self, model: &ModelRef) -> Result<&dyn Provider, ModelError> {
+    fn files(&self, model: &ModelRef) -> Result<&dyn Provider> {
         self.files.as_deref().ok_or_else(|| {
             ModelError::new(ErrorKind::NotFound, format!("no object is called {model}"))
         })
@@ -112,7 +115,7 @@ impl Provider for Objects {
         true
     }
 
-    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard> {
         if let Some(object) = self.find(model) {
             return Ok(object.card.clone());
         }
@@ -122,11 +125,7 @@ impl Provider for Objects {
         }
     }
 
-    fn open(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Model>, ModelError> {
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel {
         if let Some(object) = self.find(model) {
             let adapter = Python::attach(|py| object.adapter.clone_ref(py));
             let together = object.together.clone();
@@ -148,7 +147,7 @@ struct InProcess {
 
 impl InProcess {
     /// From JSON to JSON.
-    fn said(&self, asked: serde_json::Result<String>) -> Result<String, ModelError> {
+    fn said(&self, asked: serde_json::Result<String>) -> Result<String> {
         let broken = |message: String| ModelError::new(ErrorKind::Internal, message);
         let line = asked.map_err(|error| broken(error.to_string()))?;
         let said = Python::attach(|py| -> PyResult<String> {
@@ -160,11 +159,7 @@ impl InProcess {
 }
 
 impl Answers for InProcess {
-    fn ask(
-        &self,
-        request: &Request,
-        _stopping: &mut dyn FnMut() -> bool,
-    ) -> Option<Result<Reply, ModelError>> {
+    fn ask(&self, request: &Request, _stopping: &mut dyn FnMut() -> bool) -> Option<Result<Reply>> {
         let said = self.said(serde_json::to_string(request));
         Some(said.and_then(|text| read_answer(request, &text)))
     }
@@ -216,27 +211,18 @@ impl Provider for AlreadyOpen {
         self.usual.known()
     }
 
-    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard> {
         self.usual.card(model, settings)
     }
 
-    fn fingerprint(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<String, ModelError> {
+    fn fingerprint(&self, model: &ModelRef, settings: &ModelSettings) -> Result<String> {
         match self.find(model, settings) {
             Some(open) => Ok(open.model.card().fingerprint.clone()),
             None => self.usual.fingerprint(model, settings),
         }
     }
 
-    fn check_start(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-        start: &Start,
-    ) -> Result<(), ModelError> {
+    fn check_start(&self, model: &ModelRef, settings: &ModelSettings, start: &Start) -> Result<()> {
         self.usual.check_start(model, settings, start)
     }
 
@@ -256,11 +242,7 @@ impl Provider for AlreadyOpen {
         self.usual.service()
     }
 
-    fn open(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Model>, ModelError> {
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel {
         match self.find(model, settings) {
             Some(open) => Ok(Box::new(Shared(Arc::clone(&open.model)))),
             None => self.usual.open(model, settings),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mary_contract::{Model, ModelCard, ModelRef, ModelSettings, Provider, Start};
+use mary_contract::{ModelCard, ModelRef, ModelSettings, OpenedModel, Provider, Start};
 use mary_weights::{Checkpoint, locate, locate_tokenizer};
 
 use crate::card::{describe, fingerprint};
@@ -132,7 +132,7 @@ impl Provider for LocalProvider {
         outlook(model, &opened, settings)
     }
 
-    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> Result<Box<dyn Model>> {
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel {
         let path = locate(model)?;
         open(model, &|| checkpoint(&path, settings), settings)
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mary_contract::{
     Capabilities, LayerVector, Layers, Model, ModelCard, ModelRef, ModelSettings, Observe,
-    Observed, Observer, Pool, PooledVectors, Provider, Reply, Vector, WorkQueue,
+    Observed, Observer, OpenedModel, Pool, PooledVectors, Provider, Reply, Vector, WorkQueue,
 };
 use mary_weights::{StaticVectors, locate};
 
@@ -39,7 +39,7 @@ impl Provider for VectorsProvider {
         Ok(card(model))
     }
 
-    fn open(&self, model: &ModelRef, _: &ModelSettings) -> Result<Box<dyn Model>> {
+    fn open(&self, model: &ModelRef, _: &ModelSettings) -> OpenedModel {
         let vectors = StaticVectors::open(&find(model)?)?;
         Ok(Box::new(VectorModel::new(model, vectors)))
     }

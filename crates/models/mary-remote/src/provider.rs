@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use mary_contract::{
-    Account, ErrorKind, Estimator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider,
-    SentKey, Service,
+    Account, ErrorKind, Estimator, ModelCard, ModelError, ModelRef, ModelSettings, OpenedModel,
+    Provider, SentKey, Service,
 };
 use serde_json::json;
 
@@ -192,7 +192,7 @@ impl Provider for RemoteProvider {
         Some(self)
     }
 
-    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> Result<Box<dyn Model>> {
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel {
         let mut plan = self.plan(model, settings)?;
         let connection = self.connection(&plan, settings)?;
         let estimator = PriceEstimator::new(self.entry, model, &plan.options)?;

@@ -49,7 +49,7 @@ impl Target {
         file: PathBuf,
         mutate: impl Fn(&[u8], &mut Dice) -> Vec<u8> + 'static,
         mut read: impl FnMut() -> bool + 'static,
-    ) -> Result<Self, SetupError> {
+    ) -> Result<Self> {
         let good = std::fs::read(&file)?;
         Ok(Self::new(
             name,
@@ -63,7 +63,7 @@ impl Target {
         folder: TempDir,
         file: &str,
         mutate: impl Fn(&[u8], &mut Dice) -> Vec<u8> + 'static,
-    ) -> Result<Self, SetupError> {
+    ) -> Result<Self> {
         let path = folder.path().join(file);
         Self::of_file(name, path, mutate, move || use_everything(folder.path()))
     }
@@ -81,9 +81,10 @@ impl Target {
 const WEIGHTS: &str = "model.safetensors";
 
 pub type SetupError = Box<dyn std::error::Error>;
+pub type Result<T, E = SetupError> = std::result::Result<T, E>;
 
 /// All readers. `golden` is the folder of small right files.
-pub fn all(golden: &Path) -> Result<Vec<Target>, SetupError> {
+pub fn all(golden: &Path) -> Result<Vec<Target>> {
     let mut targets = files(golden)?;
     targets.extend(replies::all()?);
     targets.extend(own::all()?);
@@ -91,7 +92,7 @@ pub fn all(golden: &Path) -> Result<Vec<Target>, SetupError> {
 }
 
 /// Those of models, adapters, run folders, archives and imports, which need no server.
-pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
+pub fn files(golden: &Path) -> Result<Vec<Target>> {
     let mut targets = Vec::new();
     for (name, from) in [
         ("gguf llama", "llama.gguf"),
@@ -140,7 +141,7 @@ pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
 }
 
 /// A folder with the files of these golden folders, but for one.
-fn copied(golden: &Path, from: &[&str], without: &str) -> Result<TempDir, SetupError> {
+fn copied(golden: &Path, from: &[&str], without: &str) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     for from in from {
         for entry in std::fs::read_dir(golden.join(from))? {
@@ -194,7 +195,7 @@ fn template(good: &[u8], dice: &mut Dice) -> Vec<u8> {
 
 /// The pickle inside a torch checkpoint, with the archive's checksums put right again, so that the
 /// pickle itself is read.
-fn pickle(golden: &Path) -> Result<Target, SetupError> {
+fn pickle(golden: &Path) -> Result<Target> {
     let good = std::fs::read(golden.join("state.bin"))?;
     let folder = tempfile::tempdir()?;
     for name in ["config.json", "tokenizer.json"] {

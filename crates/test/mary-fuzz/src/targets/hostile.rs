@@ -9,10 +9,10 @@ use mary_train::Storage;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{JSON, Mutation, SetupError, Target, copied};
+use super::{JSON, Mutation, Result, Target, copied};
 use crate::mutate::{self, Dice};
 
-pub(super) fn all(golden: &Path) -> Result<Vec<Target>, SetupError> {
+pub(super) fn all(golden: &Path) -> Result<Vec<Target>> {
     let folder = copied(golden, &["llama"], "")?;
     let (name, file) = ("tokenizer pipeline", "tokenizer.json");
     let mut targets = vec![Target::of_checkpoint(name, folder, file, pipeline)?];
@@ -160,7 +160,7 @@ struct Lora {
 }
 
 impl Lora {
-    fn new(golden: &Path) -> Result<Self, SetupError> {
+    fn new(golden: &Path) -> Result<Self> {
         let base = copied(golden, &["llama"], "")?;
         let folder = tempfile::tempdir()?;
         let place = |name: &str| folder.path().join(name);
@@ -224,7 +224,7 @@ fn put(kind: u8, path: &Path) -> bool {
 
 /// Something that is no plain file, or a very large one, where a file of an adapter, a tokenizer or an
 /// import belongs.
-fn kinds(golden: &Path) -> Result<Target, SetupError> {
+fn kinds(golden: &Path) -> Result<Target> {
     let lora = Lora::new(golden)?;
     let folder = tempfile::tempdir()?;
     let make = |dice: &mut Dice| vec![dice.roll(250) as u8, dice.roll(250) as u8];
@@ -263,7 +263,7 @@ fn kinds(golden: &Path) -> Result<Target, SetupError> {
     Ok(Target::new("adapter and import kinds", make, read))
 }
 
-fn documents() -> Result<Target, SetupError> {
+fn documents() -> Result<Target> {
     let folder = tempfile::tempdir()?;
     let read = move |bytes: &[u8]| {
         let (first, body) = bytes.split_first().unwrap_or((&0, &[]));
@@ -327,7 +327,7 @@ fn document(dice: &mut Dice) -> Vec<u8> {
 }
 
 /// An archive whose header is right and whose only sample is this.
-fn packed(file: &Path, sample: &[u8]) -> Result<(), SetupError> {
+fn packed(file: &Path, sample: &[u8]) -> Result<()> {
     use std::io::Write as _;
     let mut out = zip::ZipWriter::new(std::fs::File::create(file)?);
     let options = zip::write::SimpleFileOptions::default();

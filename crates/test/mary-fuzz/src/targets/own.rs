@@ -11,7 +11,7 @@ use mary_study::{Settings, Study};
 use mary_taskfile::{Material, OwnTask};
 use serde_json::json;
 
-use super::{BLIND, JSON, LINES, Mutation, SetupError, Target, runs, template_pieces};
+use super::{BLIND, JSON, LINES, Mutation, Result, Target, runs, template_pieces};
 use crate::mutate::{self, Dice};
 
 const TASK: &str = include_str!("good/task.toml");
@@ -20,7 +20,7 @@ const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42
 const FORM: &str = include_str!("good/form.csv");
 const STUDY: &str = include_str!("good/study.toml");
 
-pub(super) fn all() -> Result<Vec<Target>, SetupError> {
+pub(super) fn all() -> Result<Vec<Target>> {
     let rows = rows();
     let csv = "id,word,answer\n1,\"hot, or\",cold\n2,big,\"sm\"\"all\"\n3,'=1,x\n".repeat(4);
     let list = format!("[{}]", rows.trim_end().replace('\n', ","));
@@ -56,7 +56,7 @@ fn rows() -> String {
     (0..6).map(row).collect()
 }
 
-fn parquet() -> Result<Vec<u8>, SetupError> {
+fn parquet() -> Result<Vec<u8>> {
     let (_kept, path) = runs::run()?;
     let folder = tempfile::tempdir()?;
     let written = export(&RunFolder::open(&path)?, ExportForm::Parquet, folder.path())?;
@@ -121,7 +121,7 @@ fn settings(text: &[u8], separator: &str, dice: &mut Dice) -> Vec<u8> {
 }
 
 /// A folder with a task file and its rows, of which one is changed.
-fn task(name: &'static str, file: &str) -> Result<Target, SetupError> {
+fn task(name: &'static str, file: &str) -> Result<Target> {
     let folder = tempfile::tempdir()?;
     for (name, text) in [("task.toml", TASK), ("rows.jsonl", &rows())] {
         std::fs::write(folder.path().join(name), text)?;
@@ -146,12 +146,7 @@ fn use_task(task: &dyn Task) -> bool {
     items.take(20).all(|item| item.is_ok())
 }
 
-fn material(
-    name: &'static str,
-    file: &str,
-    good: &[u8],
-    mutate: Mutation,
-) -> Result<Target, SetupError> {
+fn material(name: &'static str, file: &str, good: &[u8], mutate: Mutation) -> Result<Target> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join(file);
     std::fs::write(&file, good)?;
@@ -163,7 +158,7 @@ fn material(
     })
 }
 
-fn study(name: &'static str, file: &str) -> Result<Target, SetupError> {
+fn study(name: &'static str, file: &str) -> Result<Target> {
     let folder = tempfile::tempdir()?;
     let (draft, path) = (folder.path().join("draft"), folder.path().join("study"));
     std::fs::create_dir_all(&draft)?;
@@ -196,7 +191,7 @@ fn study(name: &'static str, file: &str) -> Result<Target, SetupError> {
 }
 
 /// A run that was divided: what its shards say about themselves, their logs, and what was submitted.
-fn shards(name: &'static str, file: &str) -> Result<Target, SetupError> {
+fn shards(name: &'static str, file: &str) -> Result<Target> {
     let (folder, path) = runs::run()?;
     for index in 0..2 {
         let place = ShardPlace::new(&path, index, 2);

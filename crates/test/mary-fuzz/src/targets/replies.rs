@@ -12,10 +12,10 @@ use mary_testkit::conformance::TestQueue;
 use mary_testkit::raw_server::{RawServer, Say};
 use serde_json::json;
 
-use super::{SetupError, Target};
+use super::{Result, Target};
 use crate::mutate::{self, Dice};
 
-pub(super) fn all() -> Result<Vec<Target>, SetupError> {
+pub(super) fn all() -> Result<Vec<Target>> {
     let good: serde_json::Value = serde_json::from_str(include_str!("good/replies.json"))?;
     let openai = "openai/gpt-4o";
     let mut targets = Vec::new();
@@ -39,11 +39,7 @@ pub(super) fn all() -> Result<Vec<Target>, SetupError> {
     Ok(targets)
 }
 
-fn open(
-    name: &str,
-    server: &RawServer,
-    more: &[(&str, String)],
-) -> Result<Box<dyn Model>, SetupError> {
+fn open(name: &str, server: &RawServer, more: &[(&str, String)]) -> Result<Box<dyn Model>> {
     let model: mary_contract::ModelRef = name.parse()?;
     let mut settings = ModelSettings {
         base_url: Some(server.url("/v1")),
@@ -101,7 +97,7 @@ fn reply(
     status: u16,
     good: &serde_json::Value,
     logprobs: Option<&'static str>,
-) -> Result<Target, SetupError> {
+) -> Result<Target> {
     let body = Body::default();
     let says = body.clone();
     let server = RawServer::start(move |_| Say::Answer(status, Vec::new(), says.lock().clone()))?;
@@ -120,7 +116,7 @@ fn reply(
     Ok(Target::new(name, make, read))
 }
 
-fn batches() -> Result<Target, SetupError> {
+fn batches() -> Result<Target> {
     let body = Body::default();
     let says = body.clone();
     let heard = Mutex::new(String::new());
@@ -164,7 +160,7 @@ fn batches() -> Result<Target, SetupError> {
     Ok(Target::new("batch results", make, read))
 }
 
-fn batch_state() -> Result<Target, SetupError> {
+fn batch_state() -> Result<Target> {
     let good = json!({"schema": 1, "fingerprint": "f", "parts": [{"name": "mary-1",
         "id": "batch_1", "submitted": 1, "known": ["a"], "requests": ["m1-0", "m2-0"],
         "estimate": 0.5, "fetched": false}]});

@@ -12,10 +12,10 @@ use mary_fetch::datasets::{Limits, unpack_tar_gz, unpack_zip};
 use mary_store::{ExportForm, ImportOptions, PaidAnswers, RunFolder, export, import};
 use tempfile::TempDir;
 
-use super::{BLIND, JSON, LINES, SetupError, Target};
+use super::{BLIND, JSON, LINES, Result, Target};
 use crate::mutate::{self, Dice};
 
-pub(super) fn all() -> Result<Vec<Target>, SetupError> {
+pub(super) fn all() -> Result<Vec<Target>> {
     Ok(vec![
         of_run("log", "samples.jsonl")?,
         of_run("manifest", "manifest.json")?,
@@ -28,7 +28,7 @@ pub(super) fn all() -> Result<Vec<Target>, SetupError> {
     ])
 }
 
-fn manifest() -> Result<RunManifest, SetupError> {
+fn manifest() -> Result<RunManifest> {
     let mut card = ModelCard::new("builtin/small".parse()?, Capabilities::default());
     card.fingerprint = "f00d".into();
     Ok(RunManifest {
@@ -50,7 +50,7 @@ fn manifest() -> Result<RunManifest, SetupError> {
     })
 }
 
-fn sample(n: usize) -> Result<Sample, SetupError> {
+fn sample(n: usize) -> Result<Sample> {
     let name = format!("item-{n:05}");
     let request = Request::Generate(Generate {
         prompt: Prompt::plain(format!("Does word {n} rhyme?\nA) yes\nB) no\n")),
@@ -76,7 +76,7 @@ fn sample(n: usize) -> Result<Sample, SetupError> {
     })
 }
 
-pub(super) fn run() -> Result<(TempDir, PathBuf), SetupError> {
+pub(super) fn run() -> Result<(TempDir, PathBuf)> {
     let folder = tempfile::tempdir()?;
     let mut run = RunFolder::create_or_open(folder.path(), &manifest()?)?;
     for n in 0..12 {
@@ -88,7 +88,7 @@ pub(super) fn run() -> Result<(TempDir, PathBuf), SetupError> {
 }
 
 /// One file of a run folder.
-fn of_run(name: &'static str, file: &str) -> Result<Target, SetupError> {
+fn of_run(name: &'static str, file: &str) -> Result<Target> {
     let (folder, path) = run()?;
     let mutate = if name == "log" { LINES } else { JSON };
     Target::of_file(name, path.join(file), mutate, move || {
@@ -105,7 +105,7 @@ fn of_run(name: &'static str, file: &str) -> Result<Target, SetupError> {
     })
 }
 
-fn paid() -> Result<Target, SetupError> {
+fn paid() -> Result<Target> {
     let folder = tempfile::tempdir()?;
     let mut paid = PaidAnswers::open(folder.path(), 0.5)?;
     for n in 0..12 {
@@ -135,7 +135,7 @@ fn member() -> String {
     "a line of a dataset\n".repeat(200)
 }
 
-fn tar_gz() -> Result<Vec<u8>, SetupError> {
+fn tar_gz() -> Result<Vec<u8>> {
     let gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     let mut archive = tar::Builder::new(gz);
     for name in MEMBERS {
@@ -148,7 +148,7 @@ fn tar_gz() -> Result<Vec<u8>, SetupError> {
     Ok(archive.into_inner()?.finish()?)
 }
 
-fn zip() -> Result<Vec<u8>, SetupError> {
+fn zip() -> Result<Vec<u8>> {
     let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for name in MEMBERS {
         archive.start_file(name, zip::write::SimpleFileOptions::default())?;
@@ -183,7 +183,7 @@ fn damaged_tar(good: &[u8], dice: &mut Dice) -> Vec<u8> {
     gz.finish().unwrap_or_default()
 }
 
-fn archive(name: &'static str, good: Vec<u8>) -> Result<Target, SetupError> {
+fn archive(name: &'static str, good: Vec<u8>) -> Result<Target> {
     let folder = tempfile::tempdir()?;
     let mutate = match name {
         "tar.gz" => damaged_tar,
@@ -213,7 +213,7 @@ fn archive(name: &'static str, good: Vec<u8>) -> Result<Target, SetupError> {
 }
 
 /// A file of another tool, as we write it ourselves.
-fn exported(name: &'static str, form: ExportForm) -> Result<Target, SetupError> {
+fn exported(name: &'static str, form: ExportForm) -> Result<Target> {
     let (_kept, path) = run()?;
     let folder = tempfile::tempdir()?;
     let written = export(&RunFolder::open(&path)?, form, folder.path())?;
