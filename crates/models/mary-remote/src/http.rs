@@ -1,6 +1,5 @@
 //! One HTTP client: connections kept alive, time-outs for each stage, bodies read up to a limit.
 
-use std::error::Error as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -298,17 +297,7 @@ pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
 
 /// The error and its causes, without the address, which may hold more than its host and path.
 fn explain(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let text = inner.to_string();
-        if !words.ends_with(&text) {
-            words = format!("{words}: {text}");
-        }
-        cause = inner.source();
-    }
-    words
+    mary_fetch::chain(&error.without_url())
 }
 
 #[cfg(test)]
