@@ -109,8 +109,10 @@ impl ItemStream {
             let earlier = earlier?;
             if earlier.number as u64 == number {
                 let (line, file) = (earlier.line, earlier.file);
-                let elsewhere = file != row.file;
-                let place = elsewhere.then(|| format!(" of {file}")).unwrap_or_default();
+                let place = match file == row.file {
+                    true => String::new(),
+                    false => format!(" of {file}"),
+                };
                 return Err(row.wrong(format!("duplicate id `{id}` (first on line {line}{place})")));
             }
         }
