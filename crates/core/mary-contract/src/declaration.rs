@@ -150,10 +150,8 @@ impl Figure {
     pub fn saying(mut self, place: &str, words: impl Display) -> Self {
         let words = words.to_string();
         let axes = [&mut self.x.title, &mut self.y.title];
-        for text in [&mut self.id, &mut self.title, &mut self.caption]
-            .into_iter()
-            .chain(axes)
-        {
+        let texts = [&mut self.id, &mut self.title, &mut self.caption].into_iter();
+        for text in texts.chain(axes) {
             say(text, place, &words);
         }
         self

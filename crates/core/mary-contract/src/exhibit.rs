@@ -160,9 +160,8 @@ impl Table {
     /// text of each. Tests hold every family's tables to having none.
     pub fn bare(&self) -> Vec<(String, String)> {
         let own = self.rows.iter().enumerate();
-        let cells = own
-            .filter(|(index, _)| !self.published.contains(index))
-            .flat_map(|(_, row)| row.iter().enumerate());
+        let cells = own.filter(|(index, _)| !self.published.contains(index));
+        let cells = cells.flat_map(|(_, row)| row.iter().enumerate());
         let bare =
             cells.filter(|(at, cell)| self.numbers.holds(*at) != Some(false) && cell.is_bare());
         let head = |at: usize| self.head.get(at).cloned().unwrap_or_default();

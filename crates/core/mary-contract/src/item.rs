@@ -169,4 +169,11 @@ impl Item {
         self.stratum = stratum.into();
         self
     }
+
+    /// Tags the item and makes the tag's value its stratum.
+    #[must_use]
+    pub fn in_stratum_of(self, tag: &str, value: impl Into<String>) -> Self {
+        let value = value.into();
+        self.tagged(tag, value.clone()).in_stratum(value)
+    }
 }

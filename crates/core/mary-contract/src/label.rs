@@ -88,9 +88,8 @@ fn candidates(model: &ModelRef) -> Vec<String> {
         Some(revision) => format!("{text}@{revision}"),
         None => text,
     };
-    (1..=parts.len())
-        .map(|count| with_revision(stem(&parts[parts.len() - count..].join("/"))))
-        .collect()
+    let last = |count: usize| with_revision(stem(&parts[parts.len() - count..].join("/")));
+    (1..=parts.len()).map(last).collect()
 }
 
 #[cfg(test)]

@@ -109,8 +109,8 @@ pub use label::{model_label, model_labels, with_labels};
 pub use marking::{MarkingForm, MarkingLine};
 pub use model::{
     Capabilities, ErrorKind, Generator, Intervener, Job, Model, ModelCard, ModelError, ModelRef,
-    ModelRefError, ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Tokens,
-    Usage, WorkQueue,
+    ModelRefError, ModelSettings, Observer, OpenedModel, Provider, Reply, ReplyMeta, Scorer,
+    Ticket, Tokens, Usage, WorkQueue,
 };
 pub use moments::{moment, start_moments};
 pub use offer::{

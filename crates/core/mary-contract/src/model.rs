@@ -359,16 +359,8 @@ pub struct ReplyMeta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
     /// Times it was sent before it succeeded, beyond the first.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::request::is_zero")]
     pub retries: u32,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde asks for"
-)]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 /// An answer with what came with it.
@@ -517,6 +509,9 @@ pub trait Model: Send + Sync {
     }
 }
 
+/// A model that is ready to be asked, or why there is none.
+pub type OpenedModel = Result<Box<dyn Model>, ModelError>;
+
 /// Opens models of one kind. A laboratory is given those it may use.
 pub trait Provider: Send + Sync {
     /// The word before the slash of its models' names.
@@ -577,11 +572,7 @@ pub trait Provider: Send + Sync {
     }
 
     /// Loads the weights, or makes ready to send requests.
-    fn open(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Model>, ModelError>;
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel;
 }
 
 #[cfg(test)]

@@ -95,6 +95,11 @@ impl Judgement {
         Self::of(Outcome::Unscored(reason))
     }
 
+    /// An item where the question does not apply, and why.
+    pub fn not_applicable(why: impl Into<String>) -> Self {
+        Self::unscored(UnscoredReason::NotApplicable(why.into()))
+    }
+
     /// An item that could not be answered or whose answer makes no sense (a NaN, a wrong kind).
     pub fn failed(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::of(Outcome::Failed(Failure {
@@ -153,12 +158,16 @@ impl Judgement {
         self
     }
 
+    /// The score, where there is one.
+    pub fn score(&self) -> Option<f64> {
+        match self.outcome {
+            Outcome::Scored(score) => Some(score),
+            _ => None,
+        }
+    }
+
     /// Whether every number in it is one.
     pub fn is_finite(&self) -> bool {
-        let score = match self.outcome {
-            Outcome::Scored(s) => s.is_finite(),
-            _ => true,
-        };
-        score && self.measures.values().all(|v| v.is_finite())
+        self.score().is_none_or(f64::is_finite) && self.measures.values().all(|v| v.is_finite())
     }
 }

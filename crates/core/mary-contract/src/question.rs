@@ -117,9 +117,8 @@ impl Conditions {
         let mut names: Vec<&str> = own.keys().chain(others.keys()).copied().collect();
         names.sort_unstable();
         names.dedup();
-        let differing = names
-            .into_iter()
-            .filter(|name| own.get(name) != others.get(name));
+        let names = names.into_iter();
+        let differing = names.filter(|name| own.get(name) != others.get(name));
         let differences = differing.map(|name| Difference {
             setting: name.to_owned(),
             own: own.get(name).cloned().unwrap_or_default(),
@@ -145,14 +144,10 @@ pub struct Difference {
 
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let or_unset = |value: &str| {
-            if value.is_empty() {
-                "unset".to_owned()
-            } else {
-                value.to_owned()
-            }
-        };
-        let (own, other) = (or_unset(&self.own), or_unset(&self.other));
+        let [own, other] = [&self.own, &self.other].map(|value| match value.as_str() {
+            "" => "unset",
+            set => set,
+        });
         write!(f, "{} {own} against {other}", self.setting)
     }
 }
@@ -166,10 +161,10 @@ pub fn variants(of: &[&Conditions]) -> Vec<String> {
 
 /// The same for settings without a task, as [`Conditions::manner`] gives them.
 pub fn variants_of(manners: &[&InForce]) -> Vec<String> {
-    let settings: Vec<BTreeMap<&str, String>> = manners
+    let manners = manners
         .iter()
-        .map(|m| m.iter().map(|(k, v)| (k.as_str(), v.clone())).collect())
-        .collect();
+        .map(|m| m.iter().map(|(k, v)| (k.as_str(), v.clone())));
+    let settings: Vec<BTreeMap<&str, String>> = manners.map(Iterator::collect).collect();
     tell_apart(&settings)
 }
 
@@ -179,10 +174,8 @@ pub fn question_names(questions: &[&Conditions]) -> Vec<String> {
     if questions.len() < 2 {
         return vec![String::new(); questions.len()];
     }
-    let by_task: Vec<(&str, &Conditions)> = questions
-        .iter()
-        .map(|q| (q.question.task.as_str(), *q))
-        .collect();
+    let by_task = questions.iter().map(|q| (q.question.task.as_str(), *q));
+    let by_task: Vec<(&str, &Conditions)> = by_task.collect();
     let name = |((task, _), variant): (&(&str, _), String)| match variant.as_str() {
         "" => (*task).to_owned(),
         variant => format!("{task} ({variant})"),
@@ -213,10 +206,8 @@ fn tell_apart(settings: &[BTreeMap<&str, String>]) -> Vec<String> {
         settings.iter().any(|s| s.get(name) != value)
     });
     let said = |s: &BTreeMap<&str, String>| {
-        let parts: Vec<String> = names
-            .iter()
-            .filter_map(|name| Some(format!("{name} = {}", s.get(name)?)))
-            .collect();
+        let part = |name: &&str| Some(format!("{name} = {}", s.get(name)?));
+        let parts: Vec<String> = names.iter().filter_map(part).collect();
         parts.join(", ")
     };
     settings.iter().map(said).collect()
@@ -240,10 +231,8 @@ impl TaskSettings {
         let shots = self.shots.filter(|k| *k > 0);
         let shots = shots.map(|k| ("shots", k.to_string()));
         let all = [("seed", self.seed.to_string()), ("form", form.to_owned())];
-        all.into_iter()
-            .chain(shots)
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect()
+        let all = all.into_iter().chain(shots);
+        all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// As [`Self::asked`], for a task whose items and prompts do not depend on the seed.
@@ -259,11 +248,9 @@ impl TaskSettings {
     }
 
     fn in_force(&self, card: &TaskCard, changes: Changes) -> InForce {
-        card.params
-            .iter()
-            .filter(|p| p.changes == changes)
-            .map(|p| (p.name.to_string(), self.param(card, &p.name).to_owned()))
-            .collect()
+        let params = card.params.iter().filter(|p| p.changes == changes);
+        let named = params.map(|p| (p.name.to_string(), self.param(card, &p.name).to_owned()));
+        named.collect()
     }
 }
 

@@ -141,10 +141,8 @@ impl Registry {
                 now: now.unwrap_or("built in").to_owned(),
             }),
             (None, _, Some(was)) => {
-                let same = self
-                    .tasks
-                    .iter()
-                    .find(|t| t.card().content.as_deref() == Some(was));
+                let mut tasks = self.tasks.iter();
+                let same = tasks.find(|t| t.card().content.as_deref() == Some(was));
                 Err(match same {
                     Some(other) => RegistryError::Renamed {
                         was: run.id.clone(),

@@ -199,7 +199,7 @@ pub const BLANK: &str = "[MASK]";
     clippy::trivially_copy_pass_by_ref,
     reason = "the signature serde asks for"
 )]
-fn is_zero(n: &u32) -> bool {
+pub(crate) fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 

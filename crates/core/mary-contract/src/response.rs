@@ -122,7 +122,7 @@ impl Scored {
 }
 
 /// Log-probabilities of one continuation, natural logarithm, every entry finite.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContinuationScore {
     /// The scored tokens as text (lossy where a token is half a character).
     pub tokens: Vec<String>,

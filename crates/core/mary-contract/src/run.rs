@@ -81,15 +81,10 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if let Ok(count) = text.parse::<usize>() {
-            return if count > 0 {
-                Ok(Self::Count(count))
-            } else {
-                Err("a limit of 0 leaves nothing to run".into())
-            };
-        }
-        match text.parse::<f64>() {
-            Ok(f) if f > 0.0 && f <= 1.0 => Ok(Self::Fraction(f)),
+        match (text.parse::<usize>(), text.parse::<f64>()) {
+            (Ok(0), _) => Err("a limit of 0 leaves nothing to run".into()),
+            (Ok(count), _) => Ok(Self::Count(count)),
+            (_, Ok(f)) if f > 0.0 && f <= 1.0 => Ok(Self::Fraction(f)),
             _ => Err(format!(
                 "`{text}` is neither a count (100) nor a fraction (0.1)"
             )),

@@ -62,12 +62,10 @@ impl CheckpointName {
             return Some(Self { step, tokens: None });
         }
         let mut prefixes = PREFIXES.iter();
-        let rest = prefixes
-            .find_map(|prefix| name.strip_prefix(prefix))?
-            .trim_start_matches(['-', '_']);
-        let end = rest
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(rest.len());
+        let rest = prefixes.find_map(|prefix| name.strip_prefix(prefix))?;
+        let rest = rest.trim_start_matches(['-', '_']);
+        let end = rest.find(|c: char| !c.is_ascii_digit());
+        let end = end.unwrap_or(rest.len());
         let (digits, rest) = rest.split_at(end);
         let step = digits.parse().ok()?;
         let tokens = match rest.trim_start_matches(['-', '_']).strip_prefix("tokens") {

@@ -26,11 +26,7 @@ pub fn stream(seed: u64, name: &str) -> Stream {
 
 /// One of several, each as likely as the next. An empty slice gives `None`.
 pub fn pick<'a, T: ?Sized>(rng: &mut Stream, from: &[&'a T]) -> Option<&'a T> {
-    if from.is_empty() {
-        None
-    } else {
-        from.get(rng.random_range(0..from.len())).copied()
-    }
+    from.get(below(rng, from.len())).copied()
 }
 
 pub fn shuffle<T>(rng: &mut Stream, items: &mut [T]) {

@@ -75,11 +75,8 @@ impl Parts {
     fn worth(&self, n: f64) -> f64 {
         let coin = self.observed * (1.0 - self.observed);
         let variance = (self.error * (1.0 - self.expected)).powi(2);
-        if coin > 0.0 && variance > 0.0 {
-            coin / variance
-        } else {
-            n
-        }
+        let varies = coin > 0.0 && variance > 0.0;
+        if varies { coin / variance } else { n }
     }
 
     /// From a `k` by `k` table of counts; nothing when chance agreement is complete.

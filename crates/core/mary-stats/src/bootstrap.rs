@@ -100,11 +100,8 @@ pub fn replicates(
         }
     }
     let why = "the statistic is undefined on more than one draw in ten (or there were fewer than 20 draws); use more items or more resamples";
-    input::refuse(
-        values.len() < 20 || values.len() * 10 < settings.resamples * 9,
-        WHAT,
-        why,
-    )?;
+    let few = values.len() < 20 || values.len() * 10 < settings.resamples * 9;
+    input::refuse(few, WHAT, why)?;
     values.sort_by(f64::total_cmp);
     let why = "every draw gives the same value, so a bootstrap cannot see the uncertainty; use the Wilson or exact interval";
     input::refuse(values.first() == values.last(), WHAT, why)?;
@@ -123,12 +120,8 @@ pub fn percentile(
     let sorted = replicates(units, &statistic, settings)?;
     let tail = tail_of(units.len(), settings);
     let bounds = [tail, 1.0 - tail].map(|p| quantile_sorted(&sorted, p));
-    Ok(Interval::new(
-        value,
-        bounds.into(),
-        units.items,
-        "bootstrap-percentile",
-    ))
+    let how = "bootstrap-percentile";
+    Ok(Interval::new(value, bounds.into(), units.items, how))
 }
 
 fn tail_of(units: usize, settings: &Bootstrap) -> f64 {

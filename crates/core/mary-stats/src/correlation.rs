@@ -97,11 +97,8 @@ pub fn kendall(x: &[f64], y: &[f64]) -> Result<(f64, f64), StatsError> {
     let total = n * (n - 1.0) / 2.0;
     let tied = |t: &[f64]| t.iter().map(|k| k * (k - 1.0) / 2.0).sum::<f64>();
     let denominator = ((total - tied(&tx)) * (total - tied(&ty))).sqrt();
-    input::refuse(
-        denominator <= 0.0,
-        WHAT,
-        "one of the two inputs does not vary",
-    )?;
+    let why = "one of the two inputs does not vary";
+    input::refuse(denominator <= 0.0, WHAT, why)?;
     let over = |t: &[f64], f: fn(f64) -> f64| t.iter().map(|k| f(*k)).sum::<f64>();
     let v = |t: &[f64]| over(t, |k| k * (k - 1.0) * (2.0 * k + 5.0));
     let pairs = |t: &[f64]| over(t, |k| k * (k - 1.0));

@@ -71,7 +71,8 @@ pub fn mean_crossed(
     let freedom = satterthwaite(total, &[(by_person, p), (by_item, i)]);
     let coin = value * (1.0 - value);
     // Where nobody is ever wrong nothing varies; the people are then what was sampled.
-    let worth = if total > 0.0 && coin > 0.0 {
+    let varies = total > 0.0 && coin > 0.0;
+    let worth = if varies {
         coin / total
     } else {
         p.min(i) as f64

@@ -181,11 +181,7 @@ fn numbers(differences: &[f64], clusters: Option<&[usize]>) -> Result<Found, Sta
     let (value, variance, freedom) = robust(differences, clusters)?;
     if variance <= VANISHING {
         let units = differing(differences, clusters).0;
-        let p = if units == 0 {
-            1.0
-        } else {
-            0.5_f64.powi(units as i32 - 1)
-        };
+        let p = 0.5_f64.powi(units.max(1) as i32 - 1);
         return Ok((None, p, false, "no interval without spread, sign-flip test"));
     }
     let half = t_of(LEVEL, freedom) * variance.sqrt();
@@ -208,11 +204,8 @@ fn named(clusters: Option<&[usize]>) -> &'static str {
 /// Differences of shares, each from −1 to 1.
 fn shares(differences: &[f64], clusters: Option<&[usize]>) -> Result<Found, StatsError> {
     let why = "a difference of two shares lies between -1 and 1";
-    input::refuse(
-        differences.iter().any(|d| d.abs() > 1.0 + 1e-9),
-        "paired difference",
-        why,
-    )?;
+    let beyond = differences.iter().any(|d| d.abs() > 1.0 + 1e-9);
+    input::refuse(beyond, "paired difference", why)?;
     let (value, variance, freedom) = robust(differences, clusters)?;
     let (differing, units) = differing(differences, clusters);
     let few = differing < FEWEST_DIFFERING && differing < units;
@@ -242,7 +235,8 @@ fn few_differ(
     let (only_first, only_second) = (sum(1.0), sum(-1.0));
     // At most this much can one item vary, whose difference is one of −1, 0 and 1.
     let most = only_first + only_second - value * value;
-    let worth = if variance > VANISHING && most > VANISHING {
+    let varies = variance > VANISHING && most > VANISHING;
+    let worth = if varies {
         most / variance
     } else {
         units as f64

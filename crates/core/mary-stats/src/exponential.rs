@@ -60,12 +60,10 @@ pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
     const GRID: usize = 240;
     let (from, to) = (0.001_f64.ln(), 500_f64.ln());
     let step = (to - from) / GRID as f64;
-    let tried = (0..=GRID)
-        .map(|i| from + step * i as f64)
-        .map(|r| (residual(r), r));
-    let best = tried
-        .min_by(|a, b| a.0.total_cmp(&b.0))
-        .map_or(from, |(_, r)| r);
+    let rates = (0..=GRID).map(|i| from + step * i as f64);
+    let tried = rates.map(|r| (residual(r), r));
+    let best = tried.min_by(|a, b| a.0.total_cmp(&b.0));
+    let best = best.map_or(from, |(_, r)| r);
     let (least, most) = ((best - step).max(from), (best + step).min(to));
     let log_rate = golden_section(&mut residual, least, most);
     fit(log_rate).ok_or(CONSTANT)

@@ -111,12 +111,8 @@ pub fn regression(columns: &[Vec<f64>], y: &[f64]) -> Result<Regression, StatsEr
     let freedom = n - k as f64;
     let own = |at: usize| fit.inverse[(at + 1) * k + at + 1] * fit.squares / freedom;
     let slopes = zip_with(&fit.coefficients[1..], &fit.scales, |b, scale| b / scale);
-    let errors: Vec<f64> = fit
-        .scales
-        .iter()
-        .enumerate()
-        .map(|(at, scale)| own(at).sqrt() / scale)
-        .collect();
+    let error = |(at, scale): (usize, &f64)| own(at).sqrt() / scale;
+    let errors: Vec<f64> = fit.scales.iter().enumerate().map(error).collect();
     let variance = fit.squares / n;
     Ok(Regression {
         p: zip_with(&slopes, &errors, |b, e| t_two_sided(b / e, freedom)),
@@ -166,9 +162,8 @@ pub fn smooth(x: &[f64]) -> Result<Vec<Vec<f64>>, StatsError> {
     input::values("smooth curve", x, 5)?;
     let mut sorted = x.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let mut knots = [0.05, 0.275, 0.5, 0.725, 0.95]
-        .map(|p| quantile_sorted(&sorted, p))
-        .to_vec();
+    let shares = [0.05, 0.275, 0.5, 0.725, 0.95];
+    let mut knots = shares.map(|p| quantile_sorted(&sorted, p)).to_vec();
     knots.dedup();
     let mut columns = vec![x.to_vec()];
     let [inner @ .., before, last] = knots.as_slice() else {

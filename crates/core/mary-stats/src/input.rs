@@ -71,22 +71,20 @@ pub(crate) fn open_unit(what: &'static str, p: f64) -> Result<(), StatsError> {
 pub(crate) fn count(what: &'static str, k: u64, n: u64) -> Result<(), StatsError> {
     at_least(what, 1, n as usize)?;
     if k > n {
-        return Err(StatsError::domain(
-            what,
-            "at most as many successes as trials",
-            format!("{k} of {n}"),
-        ));
+        let expected = "at most as many successes as trials";
+        return Err(StatsError::domain(what, expected, format!("{k} of {n}")));
     }
     Ok(())
 }
 
 /// Arithmetic mean; 0 for nothing (callers have checked).
 pub(crate) fn mean(x: &[f64]) -> f64 {
-    if x.is_empty() {
-        0.0
-    } else {
-        x.iter().sum::<f64>() / x.len() as f64
-    }
+    ratio(x.iter().sum(), x.len() as f64, 0.0)
+}
+
+/// One number over another, or what holds where that other is not above 0.
+pub(crate) fn ratio(over: f64, under: f64, otherwise: f64) -> f64 {
+    if under > 0.0 { over / under } else { otherwise }
 }
 
 /// Sum of squared deviations from the mean.

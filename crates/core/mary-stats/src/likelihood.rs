@@ -17,18 +17,12 @@ pub fn difference_paired(counts: &PairedCounts, level: f64) -> Result<Interval, 
     let total = counts.n();
     input::count(WHAT, 0, total)?;
     input::open_unit(WHAT, level)?;
-    let found = PairedLikelihood::new(
-        counts.only_first as f64,
-        counts.only_second as f64,
-        total as f64,
-    );
+    let first = counts.only_first as f64;
+    let second = counts.only_second as f64;
+    let found = PairedLikelihood::new(first, second, total as f64);
     let bounds = found.bounds(z_of(level));
-    Ok(Interval::new(
-        found.value,
-        bounds,
-        total as usize,
-        "likelihood-paired",
-    ))
+    let n = total as usize;
+    Ok(Interval::new(found.value, bounds, n, "likelihood-paired"))
 }
 
 /// How likely a difference is, given how many of `n` items (not always whole) only one side has right.
@@ -90,36 +84,26 @@ pub fn difference(
         let q = top(slope, (-d).max(0.0), (1.0 - d).min(1.0));
         log(a.0, q + d) + log(a.1, 1.0 - q - d) + log(b.0, q) + log(b.1, 1.0 - q)
     };
-    let best: f64 = [a, b]
-        .map(|(yes, no, n)| log(yes, yes / n) + log(no, no / n))
-        .iter()
-        .sum();
+    let own = [a, b].map(|(yes, no, n)| log(yes, yes / n) + log(no, no / n));
+    let best: f64 = own.iter().sum();
     let value = a.0 / a.2 - b.0 / b.2;
     let bounds = bounds(value, z_of(level), |d| best - profile(d));
-    Ok(Interval::new(
-        value,
-        bounds,
-        (n1 + n2) as usize,
-        "likelihood",
-    ))
+    let n = (n1 + n2) as usize;
+    Ok(Interval::new(value, bounds, n, "likelihood"))
 }
 
 /// `k ln p`, which is 0 for what was never seen.
 fn log(k: f64, p: f64) -> f64 {
-    if k == 0.0 {
-        0.0
-    } else {
-        k * p.max(f64::MIN_POSITIVE).ln()
-    }
+    seen(k, k * p.max(f64::MIN_POSITIVE).ln())
 }
 
 /// `k / p`, which is 0 for what was never seen.
 fn over(k: f64, p: f64) -> f64 {
-    if k == 0.0 {
-        0.0
-    } else {
-        k / p.max(f64::MIN_POSITIVE)
-    }
+    seen(k, k / p.max(f64::MIN_POSITIVE))
+}
+
+fn seen(k: f64, value: f64) -> f64 {
+    if k == 0.0 { 0.0 } else { value }
 }
 
 /// Where a falling slope passes zero.

@@ -27,12 +27,7 @@ pub struct FittedLine {
 pub fn line(x: &[f64], y: &[f64]) -> Result<FittedLine, StatsError> {
     const WHAT: &str = "line fit";
     input::pairs(WHAT, x, y, 2)?;
-    let Some((slope, intercept, xx)) = slope_and_intercept(x, y) else {
-        return Err(StatsError::degenerate(
-            WHAT,
-            "x does not vary, so no slope is defined",
-        ));
-    };
+    let (slope, intercept, xx) = slope_and_intercept(x, y).ok_or(flat(WHAT))?;
     let fitted: Vec<f64> = x.iter().map(|a| intercept + slope * a).collect();
     let n = x.len() as f64;
     let residual: f64 = y.iter().zip(&fitted).map(|(b, f)| (b - f).powi(2)).sum();
@@ -42,15 +37,7 @@ pub fn line(x: &[f64], y: &[f64]) -> Result<FittedLine, StatsError> {
         intercept,
         r_squared: r_squared(y, &fitted)?,
         slope_error,
-        p: slope_error.map(|e| {
-            if e > 0.0 {
-                t_two_sided(slope / e, n - 2.0)
-            } else if slope == 0.0 {
-                1.0
-            } else {
-                0.0
-            }
-        }),
+        p: slope_error.map(|e| of_no_slope(slope, e, |t| t_two_sided(t, n - 2.0))),
         n: x.len(),
     })
 }
@@ -71,22 +58,27 @@ pub fn slope_known(x: &[f64], y: &[f64], errors: &[f64]) -> Result<(Interval, f6
     const WHAT: &str = "slope with known errors";
     input::pairs(WHAT, x, y, 2)?;
     input::pairs(WHAT, x, errors, 2)?;
-    let Some((slope, _, xx)) = slope_and_intercept(x, y) else {
-        let why = "x does not vary, so no slope is defined";
-        return Err(StatsError::degenerate(WHAT, why));
-    };
+    let (slope, _, xx) = slope_and_intercept(x, y).ok_or(flat(WHAT))?;
     let mean = input::mean(x);
     let parts = x.iter().zip(errors);
     let squares = parts.map(|(x, e)| ((x - mean) / xx * e).powi(2));
     let error = squares.sum::<f64>().sqrt();
     let half = z_of(LEVEL) * error;
-    let p = match error > 0.0 {
-        true => 2.0 * normal_cdf(-(slope / error).abs()),
-        false if slope == 0.0 => 1.0,
-        false => 0.0,
-    };
+    let p = of_no_slope(slope, error, |z| 2.0 * normal_cdf(-z.abs()));
     let interval = Interval::around(slope, half, x.len(), "known-errors");
     Ok((interval, p))
+}
+
+fn flat(what: &'static str) -> StatsError {
+    StatsError::degenerate(what, "x does not vary, so no slope is defined")
+}
+
+/// The p-value of no slope, by what a distance in standard errors says; without an error only a flat line can have none.
+fn of_no_slope(slope: f64, error: f64, p: impl Fn(f64) -> f64) -> f64 {
+    match error > 0.0 {
+        true => p(slope / error),
+        false => f64::from(slope == 0.0),
+    }
 }
 
 /// Slope, intercept and the sum of squares of x, of input that was checked; none where x does not vary.
@@ -111,11 +103,7 @@ pub fn r_squared(y: &[f64], fitted: &[f64]) -> Result<f64, StatsError> {
 
 /// Share of a sum of squares that is not left over; 0 of nothing.
 pub(crate) fn explained(residual: f64, total: f64) -> f64 {
-    if total > 0.0 {
-        1.0 - residual / total
-    } else {
-        0.0
-    }
+    1.0 - input::ratio(residual, total, 1.0)
 }
 
 /// Least squares on several features.

@@ -138,11 +138,8 @@ fn finish(
     {
         return Err(SEPARATED);
     }
-    let p = beta
-        .iter()
-        .zip(&errors)
-        .map(|(b, e)| 2.0 * normal_cdf(-(b / e).abs()))
-        .collect();
+    let test = |(b, e): (&f64, &f64)| 2.0 * normal_cdf(-(b / e).abs());
+    let p = beta.iter().zip(&errors).map(test).collect();
     let share = input::mean(outcomes);
     let mut null = vec![0.0; k];
     if let Some(intercept) = null.first_mut() {

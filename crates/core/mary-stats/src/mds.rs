@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::{StatsError, input};
+use crate::{StatsError, input, input::ratio};
 
 /// Points whose distances approximate the dissimilarities.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,10 +68,8 @@ fn check(rows: &[Vec<f64>], settings: &Smacof) -> Result<Vec<f64>, StatsError> {
     input::at_least(WHAT, 3, n)?;
     let wrong = |expected, found: String| StatsError::domain(WHAT, expected, found);
     if settings.dimensions == 0 || settings.starts == 0 {
-        return Err(wrong(
-            "at least one dimension and one start",
-            format!("{} and {}", settings.dimensions, settings.starts),
-        ));
+        let found = format!("{} and {}", settings.dimensions, settings.starts);
+        return Err(wrong("at least one dimension and one start", found));
     }
     let mut flat = Vec::with_capacity(n * n);
     for (i, row) in rows.iter().enumerate() {
@@ -81,25 +79,18 @@ fn check(rows: &[Vec<f64>], settings: &Smacof) -> Result<Vec<f64>, StatsError> {
             let mirrored = rows.get(j).and_then(|r| r.get(i)).copied().unwrap_or(value);
             let scale = 1.0_f64.max(value.abs());
             if value < -1e-9 || (i == j && value.abs() > 1e-9) {
-                return Err(wrong(
-                    "dissimilarities of 0 or more with a zero diagonal",
-                    format!("{value} at ({i}, {j})"),
-                ));
+                let expected = "dissimilarities of 0 or more with a zero diagonal";
+                return Err(wrong(expected, format!("{value} at ({i}, {j})")));
             }
             if (value - mirrored).abs() > 1e-9 * scale {
-                return Err(wrong(
-                    "a symmetric matrix",
-                    format!("{value} at ({i}, {j}) and {mirrored} at ({j}, {i})"),
-                ));
+                let found = format!("{value} at ({i}, {j}) and {mirrored} at ({j}, {i})");
+                return Err(wrong("a symmetric matrix", found));
             }
             flat.push(value.max(0.0));
         }
     }
-    input::refuse(
-        flat.iter().all(|v| *v == 0.0),
-        WHAT,
-        "all dissimilarities are zero",
-    )?;
+    let zero = flat.iter().all(|v| *v == 0.0);
+    input::refuse(zero, WHAT, "all dissimilarities are zero")?;
     Ok(flat)
 }
 
@@ -210,13 +201,7 @@ fn describe(points: Vec<Vec<f64>>, delta: &[f64], global: bool) -> Mds {
             targets += target * target;
         }
     }
-    let share = |whole: f64| {
-        if whole > 0.0 {
-            (raw / whole).sqrt()
-        } else {
-            1.0
-        }
-    };
+    let share = |whole: f64| ratio(raw, whole, 1.0).sqrt();
     Mds {
         stress1: share(distances),
         stress_normalised: share(targets),

@@ -174,10 +174,8 @@ impl Moments {
         if groups < 2.0 {
             return None;
         }
-        let away = self
-            .clusters
-            .values()
-            .map(|c| c.sum as f64 / SCALE - c.n as f64 * mean);
+        let clusters = self.clusters.values();
+        let away = clusters.map(|c| c.sum as f64 / SCALE - c.n as f64 * mean);
         let between: f64 = away.map(|d| d * d).sum();
         Some(groups / (groups - 1.0) * between / (n * n))
     }

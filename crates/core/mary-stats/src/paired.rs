@@ -126,10 +126,8 @@ pub fn permutation(
         let patterns = 1u32 << units.len();
         let extreme = (0..patterns)
             .filter(|pattern| {
-                let signed = units
-                    .iter()
-                    .enumerate()
-                    .map(|(i, d)| if pattern >> i & 1 == 1 { -d } else { *d });
+                let numbered = units.iter().enumerate();
+                let signed = numbered.map(|(i, d)| if pattern >> i & 1 == 1 { -d } else { *d });
                 signed.sum::<f64>().abs() >= threshold
             })
             .count();

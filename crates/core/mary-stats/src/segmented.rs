@@ -108,12 +108,8 @@ pub fn growth(x: &[f64], y: &[f64], search: &Search) -> Result<Growth, StatsErro
     let grid = search.grid.max(4);
     let axis =
         Axis::new(x, grid).ok_or(StatsError::too_few("window of growth (distinct x)", 4, 1))?;
-    let y: Vec<f64> = axis
-        .order
-        .iter()
-        .filter_map(|&i| y.get(i))
-        .copied()
-        .collect();
+    let y = axis.order.iter().filter_map(|&i| y.get(i));
+    let y: Vec<f64> = y.copied().collect();
     let n = y.len();
     let total = input::sum_squares(&y);
     let fine = Axis::new(x, FINER * grid);
@@ -217,10 +213,9 @@ impl Axis {
             return None;
         }
         let step = (high - low) / grid as f64;
-        let knots = (0..=grid)
-            .map(|i| low + step * i as f64)
-            .map(|knot| (knot, t.partition_point(|v| *v <= knot)))
-            .collect();
+        let knots = (0..=grid).map(|i| low + step * i as f64);
+        let knots = knots.map(|knot| (knot, t.partition_point(|v| *v <= knot)));
+        let knots = knots.collect();
         Some(Self {
             sum_t: running(t.iter().copied()),
             sum_tt: running(t.iter().map(|v| v * v)),

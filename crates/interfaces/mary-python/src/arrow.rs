@@ -228,27 +228,28 @@ pub(crate) fn stream(args: Args<'_, '_>) -> Given {
         release: Some(release_stream),
         private_data: Box::into_raw(state).cast(),
     };
-    let name = c"arrow_array_stream";
-    let capsule =
-        PyCapsule::new_with_value_and_destructor(args.py(), stream, name, |mut stream, _| {
-            if let Some(release) = stream.release {
-                // SAFETY: nobody took the stream out of the capsule, so it is ours to release.
-                unsafe { release(&raw mut stream) }
-            }
-        })?;
+    capsule(args, stream, c"arrow_array_stream", |stream| stream.release)
+}
+
+/// A capsule that releases what nobody took out of it.
+fn capsule<T: Send + 'static>(
+    args: Args<'_, '_>,
+    given: T,
+    name: &'static CStr,
+    release: fn(&T) -> Option<unsafe extern "C" fn(*mut T)>,
+) -> Given {
+    let end = move |mut given: T, _| {
+        if let Some(release) = release(&given) {
+            // SAFETY: nobody took it out of the capsule, so it is ours to release.
+            unsafe { release(&raw mut given) }
+        }
+    };
+    let capsule = PyCapsule::new_with_value_and_destructor(args.py(), given, name, end)?;
     Ok(capsule.into_any().unbind())
 }
 
 pub(crate) fn schema(args: Args<'_, '_>) -> Given {
     let first = args.get_item(0)?;
     let schema = schema_of(table(&first)?);
-    let name = c"arrow_schema";
-    let capsule =
-        PyCapsule::new_with_value_and_destructor(args.py(), schema, name, |mut schema, _| {
-            if let Some(release) = schema.release {
-                // SAFETY: as above.
-                unsafe { release(&raw mut schema) }
-            }
-        })?;
-    Ok(capsule.into_any().unbind())
+    capsule(args, schema, c"arrow_schema", |schema| schema.release)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mary::library::Arrange;
 use mary_contract::{
     ErrorKind, Generator, Intervener, Model, ModelCard, ModelError, ModelRef, ModelSettings,
-    Observer, Provider, Reply, Request, RequestKind, Scorer, Service, Start, Tokens,
+    Observer, OpenedModel, Provider, Reply, Request, RequestKind, Scorer, Service, Start, Tokens,
 };
 use mary_pymodel::{
     Answering, Answers, Together, card_of, most_together, read_answer, read_answers,
@@ -17,6 +17,9 @@ use pyo3::prelude::*;
 use crate::models::Opened;
 
 const PYTHON: &str = "python";
+
+/// What a provider or a model gives, or why not.
+type Result<T, E = ModelError> = std::result::Result<T, E>;
 
 /// A Python object under a name of its own.
 pub(crate) struct Object {
@@ -53,6 +56,10 @@ pub(crate) fn read(
 /// Puts objects and open models before the usual providers.
 pub(crate) fn arrange(objects: Vec<Object>, open: Vec<Opened>) -> Arrange {
     Box::new(move |usual| {
+        let of = |name: &str| -> Vec<Opened> {
+            let own = |o: &&Opened| o.model.card().model.provider == name;
+            open.iter().filter(own).cloned().collect()
+        };
         let mut files = None;
         let mut providers: Vec<Box<dyn Provider>> = Vec::new();
         for provider in usual {
@@ -60,25 +67,16 @@ pub(crate) fn arrange(objects: Vec<Object>, open: Vec<Opened>) -> Arrange {
                 files = Some(provider);
                 continue;
             }
-            let own = open
-                .iter()
-                .filter(|o| o.model.card().model.provider == provider.name());
-            let own: Vec<Opened> = own.cloned().collect();
-            providers.push(if own.is_empty() {
-                provider
-            } else {
-                Box::new(AlreadyOpen {
-                    usual: provider,
-                    own,
-                })
+            let (own, usual) = (of(provider.name()), provider);
+            providers.push(match own.is_empty() {
+                true => usual,
+                false => Box::new(AlreadyOpen { usual, own }),
             });
         }
-        let own = open
-            .into_iter()
-            .filter(|o| o.model.card().model.provider == PYTHON);
+        let open = of(PYTHON);
         providers.push(Box::new(Objects {
             objects,
-            open: own.collect(),
+            open,
             files,
         }));
         providers
@@ -97,7 +95,7 @@ impl Objects {
         self.objects.iter().find(|o| o.card.model == *model)
     }
 
-    fn files(&self, model: &ModelRef) -> Result<&dyn Provider, ModelError> {
+    fn files(&self, model: &ModelRef) -> Result<&dyn Provider> {
         self.files.as_deref().ok_or_else(|| {
             ModelError::new(ErrorKind::NotFound, format!("no object is called {model}"))
         })
@@ -117,7 +115,7 @@ impl Provider for Objects {
         true
     }
 
-    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard> {
         if let Some(object) = self.find(model) {
             return Ok(object.card.clone());
         }
@@ -127,20 +125,12 @@ impl Provider for Objects {
         }
     }
 
-    fn open(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Model>, ModelError> {
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel {
         if let Some(object) = self.find(model) {
             let adapter = Python::attach(|py| object.adapter.clone_ref(py));
-            return Ok(Box::new(Answering::new(
-                object.card.clone(),
-                InProcess {
-                    adapter,
-                    together: object.together.clone(),
-                },
-            )));
+            let together = object.together.clone();
+            let own = InProcess { adapter, together };
+            return Ok(Box::new(Answering::new(object.card.clone(), own)));
         }
         match self.open.iter().find(|o| o.model.card().model == *model) {
             Some(open) => Ok(Box::new(Shared(Arc::clone(&open.model)))),
@@ -157,7 +147,7 @@ struct InProcess {
 
 impl InProcess {
     /// From JSON to JSON.
-    fn said(&self, asked: serde_json::Result<String>) -> Result<String, ModelError> {
+    fn said(&self, asked: serde_json::Result<String>) -> Result<String> {
         let broken = |message: String| ModelError::new(ErrorKind::Internal, message);
         let line = asked.map_err(|error| broken(error.to_string()))?;
         let said = Python::attach(|py| -> PyResult<String> {
@@ -169,11 +159,7 @@ impl InProcess {
 }
 
 impl Answers for InProcess {
-    fn ask(
-        &self,
-        request: &Request,
-        _stopping: &mut dyn FnMut() -> bool,
-    ) -> Option<Result<Reply, ModelError>> {
+    fn ask(&self, request: &Request, _stopping: &mut dyn FnMut() -> bool) -> Option<Result<Reply>> {
         let said = self.said(serde_json::to_string(request));
         Some(said.and_then(|text| read_answer(request, &text)))
     }
@@ -225,27 +211,18 @@ impl Provider for AlreadyOpen {
         self.usual.known()
     }
 
-    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard> {
         self.usual.card(model, settings)
     }
 
-    fn fingerprint(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<String, ModelError> {
+    fn fingerprint(&self, model: &ModelRef, settings: &ModelSettings) -> Result<String> {
         match self.find(model, settings) {
             Some(open) => Ok(open.model.card().fingerprint.clone()),
             None => self.usual.fingerprint(model, settings),
         }
     }
 
-    fn check_start(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-        start: &Start,
-    ) -> Result<(), ModelError> {
+    fn check_start(&self, model: &ModelRef, settings: &ModelSettings, start: &Start) -> Result<()> {
         self.usual.check_start(model, settings, start)
     }
 
@@ -265,11 +242,7 @@ impl Provider for AlreadyOpen {
         self.usual.service()
     }
 
-    fn open(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Model>, ModelError> {
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel {
         match self.find(model, settings) {
             Some(open) => Ok(Box::new(Shared(Arc::clone(&open.model)))),
             None => self.usual.open(model, settings),

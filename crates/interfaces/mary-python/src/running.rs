@@ -31,12 +31,7 @@ type Handed<'py> = (
 );
 
 /// What a run or a sweep is made of, ready for another thread.
-struct Made<O> {
-    places: Places,
-    options: O,
-    brought: Brought,
-    shown: Shown,
-}
+type Made<O> = (Places, O, Brought, Shown);
 
 fn made<O: DeserializeOwned>(args: Args<'_, '_>) -> PyResult<Made<O>> {
     let ((places, options, command), objects, open, tasks, progress): Handed<'_> =
@@ -49,52 +44,34 @@ fn made<O: DeserializeOwned>(args: Args<'_, '_>) -> PyResult<Made<O>> {
         .into_iter()
         .map(|(said, judge)| Ok(Arc::new(PythonTask::read(&said, judge)?) as Arc<dyn Task>))
         .collect::<PyResult<Vec<_>>>()?;
-    let shown = if progress.is_none(py) {
-        Shown::Terminal(Box::new(Progress::new(true)))
-    } else if progress.bind(py).is_callable() {
-        Shown::Called(Called::new(progress))
-    } else {
-        Shown::Terminal(Box::new(Progress::new(false)))
+    let shown = match progress.bind(py).is_callable() {
+        true => Shown::Called(Called::new(progress)),
+        false => Shown::Terminal(Box::new(Progress::new(progress.is_none(py)))),
     };
-    Ok(Made {
-        places: came(py, told(&places))?,
-        options: came(py, told(&options))?,
-        brought: Brought {
-            tasks,
-            arrange: objects::arrange(objects, open),
-            command,
-        },
-        shown,
-    })
+    let (places, options) = (came(py, told(&places))?, came(py, told(&options))?);
+    let brought = Brought {
+        tasks,
+        arrange: objects::arrange(objects, open),
+        command,
+    };
+    Ok((places, options, brought, shown))
 }
 
 pub(crate) fn run(args: Args<'_, '_>) -> Given {
-    let mut made = made::<RunOptions>(args)?;
+    let (places, options, brought, mut shown) = made::<RunOptions>(args)?;
     library::listen();
     let folder = watched(args.py(), move |stop| {
-        library::run(
-            &made.places,
-            made.options,
-            made.brought,
-            &mut made.shown,
-            stop,
-        )
+        library::run(&places, options, brought, &mut shown, stop)
     })?;
     give(args.py(), folder)
 }
 
 /// Sweeps, and returns the folder, a row for each checkpoint, and the folders of their runs.
 pub(crate) fn sweep(args: Args<'_, '_>) -> Given {
-    let mut made = made::<SweepOptions>(args)?;
+    let (places, options, brought, mut shown) = made::<SweepOptions>(args)?;
     library::listen();
     let (folder, swept) = watched(args.py(), move |stop| {
-        library::sweep(
-            &made.places,
-            made.options,
-            made.brought,
-            &mut made.shown,
-            stop,
-        )
+        library::sweep(&places, options, brought, &mut shown, stop)
     })?;
     let runs = swept.iter().filter_map(|(_, run)| run.clone());
     let runs: Vec<String> = runs.map(|run| run.display().to_string()).collect();

@@ -35,7 +35,7 @@ pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> u8 {
     terminal::listen();
     if arguments.len() < 2 {
         return match commands::print(cli::help::FIRST) {
-            Ok(()) => exit::Status::Done.code(),
+            Ok(done) => done.code(),
             Err(error) => exit::report(&error).code(),
         };
     }

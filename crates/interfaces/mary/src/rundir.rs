@@ -243,7 +243,7 @@ pub fn sweeps(root: &Path) -> Vec<PathBuf> {
     within(root, State::is_at)
 }
 
-fn within(root: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+pub fn within(root: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let mut runs: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| wanted(p)).collect();
     runs.sort_by_key(|p| changed(p));

@@ -83,6 +83,16 @@ impl Batch {
     }
 }
 
+/// How many of these, from the first on, are computed together: at most so many rows, and at least one.
+pub(crate) fn together<T>(all: &[T], most: usize, rows: impl Fn(&T) -> usize) -> usize {
+    let mut sum = 0;
+    let fits = |one: &&T| {
+        sum += rows(one);
+        sum <= most
+    };
+    all.iter().take_while(fits).count().max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{ModelCard, ModelError, ModelRef, NamedToken, StartTokens};
+use mary_contract::{ModelCard, ModelRef, NamedToken, StartTokens};
 use mary_weights::{Checkpoint, Tokenizer};
 
 use crate::config::Architecture;
+use crate::errors::Result;
 use crate::load::masked_head;
 use crate::options::{Masking, Options};
 use crate::precision::Precision;
@@ -176,10 +177,7 @@ pub(crate) fn masking(
 }
 
 /// A number type other than the default is part of who the model is, and on a GPU it rounds more than weights.
-pub(crate) fn fingerprint(
-    checkpoint: &Checkpoint,
-    options: &Options,
-) -> Result<String, ModelError> {
+pub(crate) fn fingerprint(checkpoint: &Checkpoint, options: &Options) -> Result<String> {
     let hash = checkpoint.fingerprint()?;
     // Another way of masking gives other answers; of a model without a masked head it says nothing.
     let hash = match options.masking {

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use mary_contract::{Details, ModelError, TokenDetails};
+use mary_contract::{Details, TokenDetails};
 use rayon::prelude::*;
 
 use crate::engine::Session;
+use crate::errors::Result;
 use crate::kernels::cpu::head::{Distribution, above};
 use crate::kernels::{Look, Looked, TokenStatistics};
 use crate::trie::Chunk;
@@ -58,7 +59,7 @@ impl Distributions {
         nodes.iter().map(at).collect()
     }
 
-    pub fn at(&self, session: &mut Session<'_>, chunk: &Chunk) -> Result<Looked, ModelError> {
+    pub fn at(&self, session: &mut Session<'_>, chunk: &Chunk) -> Result<Looked> {
         let look = Look {
             marks: self.marks.as_deref(),
             ranks: self.ranks,

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
-use mary_contract::{ModelError, ModelRef};
+use mary_contract::ModelRef;
 
 use crate::config::Architecture;
-use crate::errors::bad_request;
+use crate::errors::{Result, bad_request};
 use crate::memory::{self, Estimate};
 use crate::options::{Device, Options};
 
@@ -39,7 +39,7 @@ pub(crate) fn divide(
     of: &Architecture,
     options: &Options,
     estimate: &Estimate,
-) -> Result<Vec<Share>, ModelError> {
+) -> Result<Vec<Share>> {
     let (devices, layers) = (&options.devices, of.layers);
     if let Some(what) = of.whole_only().filter(|_| devices.len() > 1) {
         let message = format!("{name} has {what}, and its layers are not divided over devices yet");
@@ -76,7 +76,7 @@ pub(crate) fn fit(
     name: &ModelRef,
     shares: &[Share],
     free: impl Fn(Device) -> Option<u64>,
-) -> Result<(), ModelError> {
+) -> Result<()> {
     for share in shares {
         let here = shares.iter().filter(|s| s.device == share.device);
         let needed = here.map(|s| s.bytes).sum();

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use mary_contract::ModelError;
 
 use crate::config::Architecture;
-use crate::errors::{internal, lock};
+use crate::errors::{Result, internal, lock};
 use crate::kernels::{Backend, Draw, Look, Looked, WantedToken};
 use crate::transformer::{
-    Batch, Following, Left, Script, Seen, Transformer, Traveller, Watch, Workspace,
+    Batch, Following, Left, Script, Seen, Transformer, Traveller, Watch, WorkOf, Workspace,
 };
 use crate::vision::PictureRows;
 
@@ -22,7 +22,7 @@ const KEPT_BYTES: usize = 1 << 30;
 
 pub(crate) trait Engine: Send + Sync {
     fn architecture(&self) -> &Architecture;
-    fn session(&self, rows: usize) -> Result<Session<'_>, ModelError>;
+    fn session(&self, rows: usize) -> Result<Session<'_>>;
     /// Bytes of keys and values for one position.
     fn cache_bytes_per_row(&self) -> usize;
     fn best_rows(&self) -> usize;
@@ -37,7 +37,7 @@ pub(crate) trait Engine: Send + Sync {
 pub type Session<'a> = Box<dyn Steps + 'a>;
 
 pub trait Steps: Send {
-    fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError>;
+    fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<()>;
     /// Takes batches through the blocks, all of them through one before the next, with a cache of so many rows for
     /// them alone; false where `stop` said so on the way.
     fn travel(
@@ -45,31 +45,31 @@ pub trait Steps: Send {
         batches: &[Traveller],
         cache_rows: usize,
         stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<bool, ModelError>;
+    ) -> Result<bool>;
     /// Makes the next of these batches, of so many rows, the one that is asked about.
-    fn arrive(&mut self, rows: usize) -> Result<(), ModelError>;
+    fn arrive(&mut self, rows: usize) -> Result<()>;
     /// A pass in which values are changed. It has a cache of its own; what is asked of rows afterwards is asked as usual.
-    fn follow(&mut self, script: &Script) -> Result<Seen, ModelError>;
+    fn follow(&mut self, script: &Script) -> Result<Seen>;
     /// Starts on log-probabilities after some rows of the last batch; `wanted` counts rows by their place in
     /// `rows`. Answers come from [`Steps::collect`] in the order asked.
-    fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<(), ModelError>;
+    fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<()>;
     /// The log-probabilities asked for first; nothing where nothing is left.
-    fn collect(&mut self) -> Result<Vec<f32>, ModelError>;
+    fn collect(&mut self) -> Result<Vec<f32>>;
     /// Log-probabilities and what was seen of each, where the device looks at distributions itself.
     fn look(
         &mut self,
         rows: &[usize],
         wanted: &[WantedToken],
         look: Look<'_>,
-    ) -> Result<Option<Looked>, ModelError>;
+    ) -> Result<Option<Looked>>;
     /// All logits after some rows of the last batch, row after row.
-    fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError>;
+    fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>>;
     /// Whether the device draws tokens by itself.
     fn draws(&self) -> bool;
     /// On a device that draws; `None` in a row whose logits are no numbers.
-    fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError>;
+    fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>>;
     /// Copies rows of the cache, one after the other.
-    fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
+    fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<()>;
     /// Shows pictures to the batches that follow: tokens from `1 << 31` on are rows of these.
     fn show(&mut self, shown: Arc<PictureRows>);
     /// Takes over the cache that the last session kept, if it has as many rows, and tells what lies in it.
@@ -87,7 +87,7 @@ pub(crate) struct Placed<B: Backend> {
     kept: Mutex<Option<(Rows<B>, Prefixes)>>,
 }
 
-type Works<B> = Vec<Workspace<<B as Backend>::Tensor>>;
+type Works<B> = Vec<WorkOf<B>>;
 
 /// The cache of each device, and how many rows each has.
 struct Rows<B: Backend> {
@@ -114,7 +114,7 @@ impl<B: Backend> Placed<B> {
         self.rest.last().unwrap_or(&self.first)
     }
 
-    fn check(&self) -> Result<(), ModelError> {
+    fn check(&self) -> Result<()> {
         self.parts().try_for_each(|of| of.backend.check())
     }
 }
@@ -124,7 +124,7 @@ impl<B: Backend> Engine for Placed<B> {
         &self.first.architecture
     }
 
-    fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
+    fn session(&self, rows: usize) -> Result<Session<'_>> {
         let new = || self.parts().map(|_| Workspace::default()).collect();
         let steps = Run {
             home: self,
@@ -176,15 +176,11 @@ struct Run<'a, B: Backend> {
 }
 
 /// A part of the model, what it works in, and the part before it with what that left.
-type Step<'s, B> = (
-    &'s Transformer<B>,
-    &'s mut Workspace<<B as Backend>::Tensor>,
-    Option<Left<'s, B>>,
-);
+type Step<'s, B> = (&'s Transformer<B>, &'s mut WorkOf<B>, Option<Left<'s, B>>);
 
 impl<'a, B: Backend> Run<'a, B> {
     /// What a call gave, unless a device failed in it or before.
-    fn checked<T>(&self, value: T) -> Result<T, ModelError> {
+    fn checked<T>(&self, value: T) -> Result<T> {
         self.home.check().map(|()| value)
     }
 
@@ -192,8 +188,8 @@ impl<'a, B: Backend> Run<'a, B> {
     fn through(
         home: &Placed<B>,
         works: &mut Works<B>,
-        mut step: impl FnMut(Step<'_, B>) -> Result<(), ModelError>,
-    ) -> Result<(), ModelError> {
+        mut step: impl FnMut(Step<'_, B>) -> Result<()>,
+    ) -> Result<()> {
         let mut before = None;
         for (of, work) in home.parts().zip(works) {
             step((of, &mut *work, before))?;
@@ -203,14 +199,14 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// What has the head, and what it works in.
-    fn end(&mut self) -> Result<(&'a Transformer<B>, &mut Workspace<B::Tensor>), ModelError> {
+    fn end(&mut self) -> Result<(&'a Transformer<B>, &mut WorkOf<B>)> {
         let work = self.works.last_mut().ok_or_else(ended)?;
         Ok((self.home.end(), work))
     }
 }
 
 impl<B: Backend> Steps for Run<'_, B> {
-    fn forward(&mut self, batch: &Batch, mut watch: Option<Watch<'_>>) -> Result<(), ModelError> {
+    fn forward(&mut self, batch: &Batch, mut watch: Option<Watch<'_>>) -> Result<()> {
         let rows = self.rows.as_mut().ok_or_else(ended)?;
         let mut caches = rows.caches.iter_mut();
         Self::through(self.home, &mut self.works, |(of, work, before)| {
@@ -224,7 +220,7 @@ impl<B: Backend> Steps for Run<'_, B> {
         batches: &[Traveller],
         cache_rows: usize,
         stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<bool, ModelError> {
+    ) -> Result<bool> {
         let (of, work) = self.end()?;
         let streams = of.travel(batches, cache_rows, work, stop)?;
         let whole = streams.is_some();
@@ -232,13 +228,13 @@ impl<B: Backend> Steps for Run<'_, B> {
         Ok(whole)
     }
 
-    fn arrive(&mut self, rows: usize) -> Result<(), ModelError> {
+    fn arrive(&mut self, rows: usize) -> Result<()> {
         let stream = self.streams.pop_front().ok_or_else(ended)?;
         let (of, work) = self.end()?;
         of.arrive(stream, rows, work)
     }
 
-    fn follow(&mut self, script: &Script) -> Result<Seen, ModelError> {
+    fn follow(&mut self, script: &Script) -> Result<Seen> {
         let following = Following::new(script);
         Self::through(self.home, &mut self.works, |(of, work, before)| {
             of.forward_changed(&following, before, work)
@@ -246,7 +242,7 @@ impl<B: Backend> Steps for Run<'_, B> {
         Ok(following.seen())
     }
 
-    fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<(), ModelError> {
+    fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<()> {
         let (of, work) = self.end()?;
         let (head, cap) = of.gather(work, rows)?;
         let (x, b) = (&work.normed, &of.backend);
@@ -256,7 +252,7 @@ impl<B: Backend> Steps for Run<'_, B> {
         Ok(())
     }
 
-    fn collect(&mut self) -> Result<Vec<f32>, ModelError> {
+    fn collect(&mut self) -> Result<Vec<f32>> {
         let Some(pending) = self.asked.pop_front() else {
             return Ok(vec![]);
         };
@@ -269,7 +265,7 @@ impl<B: Backend> Steps for Run<'_, B> {
         rows: &[usize],
         wanted: &[WantedToken],
         look: Look<'_>,
-    ) -> Result<Option<Looked>, ModelError> {
+    ) -> Result<Option<Looked>> {
         let (of, work) = self.end()?;
         if !of.backend.looks() {
             return Ok(None);
@@ -280,7 +276,7 @@ impl<B: Backend> Steps for Run<'_, B> {
         self.checked(Some(seen))
     }
 
-    fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError> {
+    fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>> {
         let (of, work) = self.end()?;
         let cap = of.project(work, rows)?;
         let len = rows.len() * of.architecture.vocab;
@@ -295,7 +291,7 @@ impl<B: Backend> Steps for Run<'_, B> {
         self.home.end().backend.draws()
     }
 
-    fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError> {
+    fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>> {
         let (of, work) = self.end()?;
         let cap = of.project(work, rows)?;
         let shape = (of.architecture.vocab, cap);
@@ -303,7 +299,7 @@ impl<B: Backend> Steps for Run<'_, B> {
         self.checked(tokens)
     }
 
-    fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError> {
+    fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<()> {
         let rows = self.rows.as_mut().ok_or_else(ended)?;
         for (of, cache) in self.home.parts().zip(&mut rows.caches) {
             of.backend.move_rows(cache, moves);

@@ -3,28 +3,18 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mary_contract::{ErrorKind, ModelError};
+pub(crate) use mary_weights::fault::{bad_model, bad_request, internal};
+
+/// What this crate gives, or why not.
+pub(crate) type Result<T, E = ModelError> = std::result::Result<T, E>;
 
 /// A panic elsewhere leaves nothing half done behind the locks of this crate.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The checkpoint is not what it should be.
-pub(crate) fn bad_model(message: impl Into<String>) -> ModelError {
-    ModelError::new(ErrorKind::BadModel, message)
-}
-
-/// Something was asked that this model, or this build, cannot do.
-pub(crate) fn bad_request(message: impl Into<String>) -> ModelError {
-    ModelError::new(ErrorKind::BadRequest, message)
-}
-
 pub(crate) fn too_long(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorKind::ContextTooLong, message)
-}
-
-pub(crate) fn internal(message: impl Into<String>) -> ModelError {
-    ModelError::new(ErrorKind::Internal, message)
 }
 
 /// A number that is none, given by `who`.

@@ -3,7 +3,7 @@
 
 use crate::config::Experts;
 use crate::kernels::Backend;
-use crate::transformer::{DenseOf, ExpertsOf, Transformer, Workspace};
+use crate::transformer::{DenseOf, ExpertsOf, Transformer, WorkOf};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Taken {
@@ -35,7 +35,7 @@ pub(crate) fn route(scores: &[f32], experts: &Experts) -> Vec<Taken> {
 
 impl<B: Backend> Transformer<B> {
     /// Reads `normed`, adds to the residual stream.
-    pub(crate) fn experts(&self, of: &ExpertsOf<B>, rows: usize, work: &mut Workspace<B::Tensor>) {
+    pub(crate) fn experts(&self, of: &ExpertsOf<B>, rows: usize, work: &mut WorkOf<B>) {
         let (b, hidden) = (&self.backend, self.architecture.hidden);
         let Some(experts) = self.architecture.experts else {
             return;
@@ -62,13 +62,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// One expert over the rows that `second` holds.
-    fn expert(
-        &self,
-        of: &DenseOf<B>,
-        width: usize,
-        taken: &Taken,
-        work: &mut Workspace<B::Tensor>,
-    ) {
+    fn expert(&self, of: &DenseOf<B>, width: usize, taken: &Taken, work: &mut WorkOf<B>) {
         let (a, b, n) = (&self.architecture, &self.backend, taken.rows.len());
         let extent = work.extent(n);
         b.linear(&work.second, extent, &of.up, &mut work.wide, false);

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use crate::batch::Batch;
 use crate::engine::{Prefixes, Session, alike as beginning};
-use crate::errors::too_long;
+use crate::errors::{Result, too_long};
 use crate::model::{LocalModel, replied};
 use crate::sampling::Sampler;
 use crate::text::Reader;
@@ -56,7 +56,7 @@ struct Writing {
     places: Vec<Place>,
     held: usize,
     written: Vec<u32>,
-    finish: Option<Result<Finish, ModelError>>,
+    finish: Option<Result<Finish>>,
     /// Where the answer ends when a stop string cut it.
     cut: Option<String>,
     /// Bytes of the answer that were told while it grew.
@@ -130,7 +130,7 @@ impl<'a> Writer<'a> {
         ControlFlow::Continue(())
     }
 
-    fn begin(self, job: &Job<Generate>) -> Result<Writing, ModelError> {
+    fn begin(self, job: &Job<Generate>) -> Result<Writing> {
         let request = &job.request;
         let reader = Reader::showing(self.model.checkpoint(), self.album);
         let (prompt, shown) = (reader.prompt(&request.prompt)?, self.album.shown());
@@ -171,7 +171,7 @@ impl<'a> Writer<'a> {
         pool: &mut Vec<Writing>,
         (together, group): (usize, usize),
         later: &mut Vec<Job<Generate>>,
-    ) -> Result<ControlFlow<()>, ModelError> {
+    ) -> Result<ControlFlow<()>> {
         let common = common(pool);
         pool.iter_mut().for_each(|w| w.shared = common.tokens.len());
         let mut seats = Seats::new(self.model, pool, &common, together);
@@ -258,7 +258,7 @@ impl<'a> Writer<'a> {
 
     /// A run begins afresh: what was read before it must not decide what it reads. Nor is anything kept beside pictures,
     /// whose rows are numbered anew each time.
-    fn session(self, rows: usize, keeps: bool) -> Result<(Session<'a>, Prefixes), ModelError> {
+    fn session(self, rows: usize, keeps: bool) -> Result<(Session<'a>, Prefixes)> {
         if keeps {
             let mut session = self.model.session(rows.next_multiple_of(ROWS_AT_ONCE))?;
             let known = session.resume();
@@ -340,7 +340,7 @@ impl<'a> Writer<'a> {
         session: &mut Session<'_>,
         common: &Common,
         known: &mut Prefixes,
-    ) -> Result<(), ModelError> {
+    ) -> Result<()> {
         let copies = known.bring(&common.tokens, 0, 0);
         session.move_rows(&copies)?;
         known.put(common.tokens.clone(), 0, 0..common.tokens.len());
@@ -366,7 +366,7 @@ impl<'a> Writer<'a> {
         group: &mut [Writing],
         who: &[usize],
         common: &Common,
-    ) -> Result<(), ModelError> {
+    ) -> Result<()> {
         let mut batch = Batch::default();
         let mut ends: Vec<(usize, usize)> = vec![];
         for &i in who {
@@ -403,7 +403,7 @@ impl<'a> Writer<'a> {
         batch: &mut Batch,
         ends: &mut Vec<(usize, usize)>,
         (group, common): (&mut [Writing], &Common),
-    ) -> Result<(), ModelError> {
+    ) -> Result<()> {
         let here = group.iter().filter(|w| w.rows > 0);
         batch.needed = here.filter_map(Writing::end).chain(common.end()).collect();
         let rows: Vec<usize> = ends.iter().map(|(row, _)| *row).collect();
@@ -427,7 +427,7 @@ impl<'a> Writer<'a> {
         batch: &Batch,
         rows: &[usize],
         samplers: impl Iterator<Item = &'s mut Sampler>,
-    ) -> Result<Next, ModelError> {
+    ) -> Result<Next> {
         let draws = session.draws();
         let draws = draws.then(|| samplers.map(Sampler::on_device).collect::<Vec<_>>());
         let vocabulary = self.model.architecture().vocab;
@@ -471,7 +471,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn reply(self, writing: &mut Writing) -> Result<Reply<Generated>, ModelError> {
+    fn reply(self, writing: &mut Writing) -> Result<Reply<Generated>> {
         let finish = writing.finish.take().unwrap_or(Ok(Finish::Length))?;
         let text = match writing.cut.take() {
             Some(text) => text,
@@ -521,7 +521,7 @@ fn bring(
     known: &mut Prefixes,
     pool: &mut [Writing],
     (came, seats): (Vec<usize>, &mut Seats),
-) -> Result<Vec<usize>, ModelError> {
+) -> Result<Vec<usize>> {
     let mut reading: Vec<usize> = vec![];
     for i in came {
         let writing = &pool[i];

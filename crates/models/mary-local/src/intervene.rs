@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use mary_contract::{
-    ContinuationScore, Intervene, Intervened, Job, ModelError, Reply, Scored, Usage, Vector,
-    WorkQueue,
+    ContinuationScore, Intervene, Intervened, Job, Reply, Scored, Usage, Vector, WorkQueue,
 };
 
 use crate::details::{self, Distributions};
+use crate::errors::Result;
 use crate::kernels::{TokenStatistics, WantedToken};
 use crate::model::{LocalModel, replied};
 use crate::transformer::{Cells, NewValue, Part, Script, Seen};
@@ -213,12 +213,9 @@ impl<'a> Plan<'a> {
     }
 }
 
-type Answer = Result<Reply<Intervened>, ModelError>;
+type Answer = Result<Reply<Intervened>>;
 
-fn pass(
-    model: &LocalModel,
-    asked: &[(&Job<Intervene>, Reading)],
-) -> Result<Vec<Answer>, ModelError> {
+fn pass(model: &LocalModel, asked: &[(&Job<Intervene>, Reading)]) -> Result<Vec<Answer>> {
     let readings: Vec<&Reading> = asked.iter().map(|(_, reading)| reading).collect();
     let mut plan = Plan::new(model.architecture().layers);
     let rows = plan.lay_out(&readings);
@@ -265,7 +262,7 @@ fn predictions(
     session: &mut crate::Session<'_>,
     mut wanted: Vec<(usize, u32, usize)>,
     details: &[mary_contract::Details],
-) -> Result<Predictions, ModelError> {
+) -> Result<Predictions> {
     wanted.sort_unstable();
     let mut chunk = Chunk::default();
     let mut heads: BTreeMap<usize, u32> = BTreeMap::new();
@@ -313,7 +310,7 @@ fn scores(
     (reading, asked): (&Reading, mary_contract::Details),
     (logprobs, statistics, looking): (&[f32], &[TokenStatistics], &Option<Distributions>),
     next: &mut usize,
-) -> Result<Scored, ModelError> {
+) -> Result<Scored> {
     let tokenizer = model.checkpoint().tokenizer();
     let mut continuations = vec![];
     // What is wanted was numbered continuation after continuation; all of it is passed over, also after an error.
@@ -339,10 +336,9 @@ fn scores(
         continuations.push(ContinuationScore {
             tokens: scored.iter().map(|&id| tokenizer.piece(id)).collect(),
             logprobs: values,
-            boundary_merged: false,
             first_unscored: of.first_unscored,
-            windowed: false,
             details,
+            ..ContinuationScore::default()
         });
     }
     Ok(Scored { continuations })
@@ -353,7 +349,7 @@ fn states(
     reading: &Reading,
     rows: &Rows<'_>,
     seen: &Seen,
-) -> Result<Vec<Vec<Vector>>, ModelError> {
+) -> Result<Vec<Vec<Vector>>> {
     let mut all = vec![];
     for state in &reading.states {
         let mut vectors = vec![];

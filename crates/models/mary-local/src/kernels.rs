@@ -6,12 +6,12 @@ pub mod cpu;
 pub mod cuda;
 mod shapes;
 
-use mary_contract::ModelError;
 use mary_weights::{RawBytes, TensorType};
 
 use crate::batch::Batch;
 pub use crate::batch::Segment;
 use crate::config::{Activation, Norm, Recurrence, Relative, Rope};
+use crate::errors::Result;
 pub use shapes::{
     Alibi, AttentionCall, AttentionSettings, Draw, Extent, Groups, Heads, Look, Looked, Rotary,
     Spans, TokenStatistics, WantedToken,
@@ -33,7 +33,7 @@ pub trait Backend: Send + Sync + 'static {
     type Pending: Send;
 
     /// The error of the first call that failed since this was last asked.
-    fn check(&self) -> Result<(), ModelError> {
+    fn check(&self) -> Result<()> {
         Ok(())
     }
     /// Bytes the device can still give, where it says.

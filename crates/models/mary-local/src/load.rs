@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::config::{Architecture, Norm};
-use crate::errors::bad_model;
+use crate::errors::{Result, bad_model};
 use crate::kernels::cpu::quant::Blocks;
 use crate::kernels::{Alibi, Backend, NormOf, Stored, Weights};
 use crate::precision::Precision;
@@ -67,7 +67,7 @@ pub(crate) fn load<B: Backend>(
     checkpoint: &Arc<Checkpoint>,
     architecture: &Architecture,
     settings: LoadSettings,
-) -> Result<Transformer<B>, ModelError> {
+) -> Result<Transformer<B>> {
     let settings = LoadSettings {
         as_stored: backend.takes_stored(),
         ..settings
@@ -103,7 +103,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         checkpoint: &'a Checkpoint,
         architecture: &'a Architecture,
         settings: LoadSettings,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self> {
         Ok(Self {
             tensors: Tensors::find(checkpoint, architecture)?,
             backend: Arc::new(backend),
@@ -112,7 +112,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         })
     }
 
-    fn read(&self, name: &str) -> Result<Vec<f32>, ModelError> {
+    fn read(&self, name: &str) -> Result<Vec<f32>> {
         let mut data = self.checkpoint.read_f32(name)?;
         let matrix = |info: &TensorInfo| info.shape.len() > 1;
         if let Some(seed) = self.settings.untrained
@@ -124,7 +124,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         Ok(data)
     }
 
-    fn optional(&self, name: &str, len: usize) -> Result<Option<Vec<f32>>, ModelError> {
+    fn optional(&self, name: &str, len: usize) -> Result<Option<Vec<f32>>> {
         match self.checkpoint.info(name) {
             None => Ok(None),
             Some(info) if info.shape == [len] => self.read(name).map(Some),
@@ -133,11 +133,11 @@ impl<'a, B: Backend> Loader<'a, B> {
     }
 
     /// The bias that stands beside a layer's weights, where there is one.
-    fn bias(&self, weights: &str, len: usize) -> Result<Option<Vec<f32>>, ModelError> {
+    fn bias(&self, weights: &str, len: usize) -> Result<Option<Vec<f32>>> {
         self.optional(&weights.replace(".weight", ".bias"), len)
     }
 
-    fn transformer(self) -> Result<Transformer<B>, ModelError> {
+    fn transformer(self) -> Result<Transformer<B>> {
         let (a, n) = (self.architecture, self.names());
         let (from, end) = self.settings.layers.unwrap_or((0, a.layers));
         let embed = match from {
@@ -203,9 +203,7 @@ impl<'a, B: Backend> Loader<'a, B> {
 
     /// The norms behind the embedding and behind the last block.
     #[expect(clippy::type_complexity, reason = "two of the same, where they are")]
-    fn outer_norms(
-        &self,
-    ) -> Result<(Option<NormOf<B::Vector>>, Option<NormOf<B::Vector>>), ModelError> {
+    fn outer_norms(&self) -> Result<(Option<NormOf<B::Vector>>, Option<NormOf<B::Vector>>)> {
         let n = self.names();
         let embed = self.architecture.embedding.norm.then_some(n.embed_norm);
         let norm = |name: &str| self.norm(|part| self.top(name, part));
@@ -216,7 +214,7 @@ impl<'a, B: Backend> Loader<'a, B> {
     }
 
     /// Learned positions; the vector of segment 0 is added to each, since every text is one segment.
-    fn positions(&self) -> Result<TableOf<B>, ModelError> {
+    fn positions(&self) -> Result<TableOf<B>> {
         let (a, n) = (self.architecture, self.names());
         let mut rows = self.table(n.positions)?;
         if a.embedding.token_types {
@@ -232,7 +230,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         })
     }
 
-    fn table(&self, name: &str) -> Result<Vec<f32>, ModelError> {
+    fn table(&self, name: &str) -> Result<Vec<f32>> {
         let full = self.top(name, "weight");
         let (context, width) = (self.architecture.context, self.architecture.hidden);
         let info = self.checkpoint.info(&full);
@@ -243,7 +241,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         }
     }
 
-    fn project(&self, name: &str, outputs: usize, inputs: usize) -> Result<B::Linear, ModelError> {
+    fn project(&self, name: &str, outputs: usize, inputs: usize) -> Result<B::Linear> {
         let weights = self.weights(&self.top(name, "weight"), outputs, inputs)?;
         Ok(self.backend.prepare(vec![weights], None))
     }
@@ -266,7 +264,7 @@ impl<'a, B: Backend> Loader<'a, B> {
     }
 
     /// A norm of whole rows; its weights are one where the checkpoint has none.
-    fn norm(&self, name: impl Fn(&str) -> String) -> Result<NormOf<B::Vector>, ModelError> {
+    fn norm(&self, name: impl Fn(&str) -> String) -> Result<NormOf<B::Vector>> {
         let width = self.architecture.hidden;
         let weight = self.optional(&name("weight"), width)?;
         let weight = weight.unwrap_or_else(|| vec![1.0; width]);
@@ -295,7 +293,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         Some(self.embedding.get_or_init(|| blocks).clone())
     }
 
-    fn embed(&self) -> Result<TableOf<B>, ModelError> {
+    fn embed(&self) -> Result<TableOf<B>> {
         let (rows, width) = (self.architecture.vocab, self.architecture.embedding.width);
         let (name, b) = (self.tensors.embedding(), &self.backend);
         let table = match (
@@ -310,7 +308,7 @@ impl<'a, B: Backend> Loader<'a, B> {
     }
 
     /// A matrix as `[outputs, inputs]`, quantised where it is stored so.
-    fn weights(&self, name: &str, outputs: usize, inputs: usize) -> Result<Weights, ModelError> {
+    fn weights(&self, name: &str, outputs: usize, inputs: usize) -> Result<Weights> {
         if let Some(blocks) = self.blocks(name, outputs, inputs) {
             let keep = self.settings.keep_unpacked;
             return Ok(Weights::Blocks { blocks, keep });
@@ -354,7 +352,7 @@ impl<'a, B: Backend> Loader<'a, B> {
     }
 
     /// Tensors whose outputs stand side by side, as one layer.
-    fn linear(&self, names: &[(String, usize)], inputs: usize) -> Result<B::Linear, ModelError> {
+    fn linear(&self, names: &[(String, usize)], inputs: usize) -> Result<B::Linear> {
         let mut parts = vec![];
         let mut bias: Vec<f32> = vec![];
         let mut biased = false;
@@ -368,7 +366,7 @@ impl<'a, B: Backend> Loader<'a, B> {
     }
 
     /// A matrix as `[outputs, inputs]` in plain numbers, however it is stored.
-    fn plain(&self, name: &str, outputs: usize, inputs: usize) -> Result<Vec<f32>, ModelError> {
+    fn plain(&self, name: &str, outputs: usize, inputs: usize) -> Result<Vec<f32>> {
         let data = self.read(name)?;
         if data.len() != outputs * inputs {
             return Err(self.wrong_shape(name, &[data.len()], &[outputs, inputs]));

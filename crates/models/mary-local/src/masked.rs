@@ -5,12 +5,11 @@
 
 use std::ops::{ControlFlow, Range};
 
-use mary_contract::{
-    ContinuationScore, Job, ModelError, Reply, Score, Scored, Start, Usage, WorkQueue,
-};
+use mary_contract::{ContinuationScore, Job, Reply, Score, Scored, Start, Usage, WorkQueue};
 
+use crate::batch::together;
 use crate::details::{self, Distributions};
-use crate::errors::{bad_request, too_long};
+use crate::errors::{Result, bad_request, too_long};
 use crate::kernels::{TokenStatistics, WantedToken};
 use crate::model::{LocalModel, replied};
 use crate::options::Masking;
@@ -107,8 +106,12 @@ fn answer(
     let mask = model.checkpoint().tokenizer().mask().unwrap_or(0);
     // Requests are handed in as soon as their last copy is computed.
     let mut next = hand_in(model, queue, jobs, &all, 0)?;
-    for batch in batches(copies(&all, masking, mask), model.chunk_rows()) {
-        match pass(model, &batch, looking.as_ref()) {
+    let copies: Vec<Masked> = copies(&all, masking, mask).collect();
+    let (mut rest, most) = (copies.as_slice(), model.chunk_rows());
+    while !rest.is_empty() {
+        let (batch, later) = rest.split_at(together(rest, most, |copy| copy.tokens.len()));
+        rest = later;
+        match pass(model, batch, looking.as_ref()) {
             Ok(values) => {
                 for (copy, value) in batch.iter().zip(values) {
                     all[copy.waiting].known.push(value);
@@ -131,26 +134,6 @@ fn looks(job: &Job<Score>) -> bool {
     job.request.details.entropy || job.request.details.rank
 }
 
-/// Copies that are computed together: at most so many rows, and at least one copy.
-fn batches(copies: impl Iterator<Item = Masked>, most: usize) -> Vec<Vec<Masked>> {
-    let mut all: Vec<Vec<Masked>> = Vec::new();
-    let mut rows = 0;
-    for copy in copies {
-        let length = copy.tokens.len();
-        match all.last_mut().filter(|_| rows + length <= most) {
-            Some(batch) => {
-                batch.push(copy);
-                rows += length;
-            }
-            None => {
-                all.push(vec![copy]);
-                rows = length;
-            }
-        }
-    }
-    all
-}
-
 /// Hands in the requests from `next` on that are whole, and says which is the next.
 fn hand_in(
     model: &LocalModel,
@@ -167,7 +150,7 @@ fn hand_in(
     ControlFlow::Continue(next)
 }
 
-fn read(model: &LocalModel, request: &Score) -> Result<Vec<Reading>, ModelError> {
+fn read(model: &LocalModel, request: &Score) -> Result<Vec<Reading>> {
     let reader = Reader::new(model.checkpoint());
     let (prefix, _) = reader.render(&request.prefix, &Start::Never)?;
     let context = model.architecture().context;
@@ -236,7 +219,7 @@ fn pass(
     model: &LocalModel,
     copies: &[Masked],
     looking: Option<&Distributions>,
-) -> Result<Vec<(f32, TokenStatistics)>, ModelError> {
+) -> Result<Vec<(f32, TokenStatistics)>> {
     let mut batch = Batch::default();
     let (mut rows, mut wanted) = (vec![], vec![]);
     for copy in copies {
@@ -267,11 +250,7 @@ fn pass(
     })
 }
 
-fn reply(
-    model: &LocalModel,
-    waiting: &Waiting,
-    request: &Score,
-) -> Result<Reply<Scored>, ModelError> {
+fn reply(model: &LocalModel, waiting: &Waiting, request: &Score) -> Result<Reply<Scored>> {
     let tokenizer = model.checkpoint().tokenizer();
     let asked = request.details;
     let mut usage = Usage::default();
@@ -291,9 +270,8 @@ fn reply(
             tokens: pieces.collect(),
             logprobs,
             boundary_merged: part.boundary_merged,
-            first_unscored: false,
-            windowed: false,
             details: details::told(asked, &part.places, &seen),
+            ..ContinuationScore::default()
         });
     }
     Ok(replied(Scored { continuations }, usage))

@@ -3,6 +3,7 @@
 use mary_contract::{ErrorKind, ModelError};
 use mary_weights::{Checkpoint, TensorInfo, TensorType};
 
+use crate::errors::Result;
 use crate::kernels::cpu::matmul::Multiplier;
 use crate::kernels::cpu::quant::Blocks;
 use crate::precision::Precision;
@@ -119,7 +120,7 @@ fn per_tensor(
 }
 
 /// Refuses what does not fit into what is free, on a GPU for example.
-pub fn compare(what: &str, needed: u64, free: Option<u64>) -> Result<(), ModelError> {
+pub fn compare(what: &str, needed: u64, free: Option<u64>) -> Result<()> {
     match free {
         Some(free) if needed > free => {
             let (needed, free) = (readable(needed), readable(free));

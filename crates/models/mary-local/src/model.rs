@@ -12,7 +12,7 @@ use crate::card::{describe, fingerprint, masking};
 use crate::config::Architecture;
 use crate::divide::{self, Share};
 use crate::engine::{Engine, Placed, Session};
-use crate::errors::{bad_request, internal, not_finite};
+use crate::errors::{Result, bad_request, internal, not_finite};
 use crate::kernels::Backend;
 use crate::kernels::cpu::Cpu;
 use crate::load::{LoadSettings, load};
@@ -53,7 +53,7 @@ impl LocalModel {
         model: ModelRef,
         checkpoint: Checkpoint,
         settings: &ModelSettings,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self> {
         let checkpoint = Arc::new(checkpoint);
         let options = Options::read_for(settings, &checkpoint)?;
         let architecture = Architecture::resolve(checkpoint.config())?;
@@ -117,7 +117,7 @@ impl LocalModel {
     }
 
     /// Rows of its pictures are numbered from [`FIRST_SHOWN`](crate::vision::FIRST_SHOWN) on.
-    pub fn read(&self, prompt: &Prompt) -> Result<(Vec<u32>, Arc<PictureRows>), ModelError> {
+    pub fn read(&self, prompt: &Prompt) -> Result<(Vec<u32>, Arc<PictureRows>)> {
         let album = self.album(std::iter::once((prompt, false)));
         let tokens = text::Reader::showing(&self.checkpoint, &album).prompt(prompt)?;
         Ok((tokens, Arc::clone(album.shown())))
@@ -199,7 +199,7 @@ impl LocalModel {
         numbers * 4 + split + self.placed.engine.cache_bytes_per_row() / layers
     }
 
-    pub fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
+    pub fn session(&self, rows: usize) -> Result<Session<'_>> {
         self.session_on(&*self.placed.engine, rows)
     }
 
@@ -207,7 +207,7 @@ impl LocalModel {
         &self,
         engine: &'e dyn Engine,
         rows: usize,
-    ) -> Result<Session<'e>, ModelError> {
+    ) -> Result<Session<'e>> {
         let bytes = rows.saturating_mul(engine.cache_bytes_per_row());
         let what = format!("a cache for {rows} tokens");
         memory::compare(&what, bytes as u64, engine.free_memory())?;
@@ -247,7 +247,7 @@ const SOURCES: u64 = 64 << 20;
 const KEPT_UNPACKED: u64 = 1 << 30;
 
 /// What is added after the blocks, by the block; nothing where nothing was asked for.
-fn steering(options: &Options, a: &Architecture) -> Result<ControlVector, ModelError> {
+fn steering(options: &Options, a: &Architecture) -> Result<ControlVector> {
     let Some((path, factor)) = &options.steer else {
         return Ok(ControlVector::new());
     };
@@ -275,7 +275,7 @@ fn place(
     architecture: &Architecture,
     options: &Options,
     steering: ControlVector,
-) -> Result<Placement, ModelError> {
+) -> Result<Placement> {
     let mut how = LoadSettings {
         precision: options.precision,
         untrained: options.untrained,
@@ -360,7 +360,7 @@ fn arrange(
     estimate: &Estimate,
     free: impl Fn(Device) -> Option<u64>,
     tell: &mut dyn FnMut(&str),
-) -> Result<(Option<Layout>, Vec<Share>), ModelError> {
+) -> Result<(Option<Layout>, Vec<Share>)> {
     let shares = divide::divide(name, architecture, options, estimate)?;
     if shares.len() > 1 {
         divide::fit(name, &shares, free)?;
@@ -406,7 +406,7 @@ pub(crate) fn outlook(
 }
 
 /// Blocks that are fetched must need nothing of one another.
-fn fetchable(architecture: &Architecture, name: &ModelRef) -> Result<(), ModelError> {
+fn fetchable(architecture: &Architecture, name: &ModelRef) -> Result<()> {
     match architecture.whole_only() {
         None => Ok(()),
         Some(what) => Err(bad_request(format!(
@@ -425,7 +425,7 @@ fn fit(
     architecture: &Architecture,
     room: Option<u64>,
     tell: &mut dyn FnMut(&str),
-) -> Result<Option<Layout>, ModelError> {
+) -> Result<Option<Layout>> {
     let layers = architecture.layers;
     if let Some(held) = held.filter(|&held| held < layers) {
         fetchable(architecture, name)?;
@@ -460,12 +460,12 @@ fn fit(
 
 /// Brings a model onto its devices, each with its share; what reads pictures gets the first one `again` for itself.
 fn bring<B: Backend + 'static>(
-    (parts, again, shares): (Vec<B>, impl Fn() -> Result<B, ModelError>, &[Share]),
+    (parts, again, shares): (Vec<B>, impl Fn() -> Result<B>, &[Share]),
     checkpoint: &Arc<Checkpoint>,
     architecture: &Architecture,
     how: LoadSettings,
     steering: ControlVector,
-) -> Result<Placement, ModelError>
+) -> Result<Placement>
 where
     B::Tensor: Sync,
 {
@@ -496,7 +496,7 @@ where
     };
     let mut parts = parts.into_iter().zip(shares).map(part);
     let first = parts.next().ok_or_else(|| internal("no device"))??;
-    let rest = parts.collect::<Result<_, ModelError>>()?;
+    let rest = parts.collect::<Result<_>>()?;
     Ok(Placement {
         engine: Box::new(Placed::new(first, rest)),
         reader,

@@ -6,11 +6,12 @@ mod pictures;
 use std::ops::{ControlFlow, Range};
 
 use mary_contract::{
-    ContinuationScore, Job, LayerVector, Layers, ModelError, Observe, Observed, Pool,
-    PooledVectors, Reply, Usage, Vector, WorkQueue,
+    ContinuationScore, Job, LayerVector, Layers, Observe, Observed, Pool, PooledVectors, Reply,
+    Usage, Vector, WorkQueue,
 };
 
-use crate::errors::{bad_request, too_long};
+use crate::batch::together;
+use crate::errors::{Result, bad_request, too_long};
 use crate::kernels::{Groups, WantedToken};
 use crate::model::{LocalModel, replied};
 use crate::transformer::{Batch, Watch};
@@ -59,12 +60,7 @@ fn answer(
     let mut rest = readings.as_slice();
     while !rest.is_empty() {
         let most = model.chunk_rows();
-        let mut rows = 0;
-        let fits = |r: &&Reading| {
-            rows += r.tokens.len();
-            rows <= most
-        };
-        let count = rest.iter().take_while(fits).count().max(1);
+        let count = together(rest, most, |r| r.tokens.len());
         let (batch, later) = rest.split_at(count);
         let answers = match model.install(|| pass(model, batch)) {
             Err(error) if count > 1 && model.narrow(most, &error) => continue,
@@ -79,7 +75,7 @@ fn answer(
     ControlFlow::Continue(())
 }
 
-fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, ModelError> {
+fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading> {
     let mut encoding = model.checkpoint().tokenizer().encode(&request.text, true)?;
     let architecture = model.observed().architecture();
     let context = architecture.context;
@@ -137,7 +133,7 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
 }
 
 /// The wanted layers, ascending, out of 0 (embedding) to `last`.
-fn layers(wanted: &Layers, last: usize) -> Result<Vec<usize>, ModelError> {
+fn layers(wanted: &Layers, last: usize) -> Result<Vec<usize>> {
     let these = match wanted {
         Layers::All => return Ok((0..=last).collect()),
         Layers::Last => return Ok(vec![last]),
@@ -158,10 +154,7 @@ fn layers(wanted: &Layers, last: usize) -> Result<Vec<usize>, ModelError> {
     Ok(all)
 }
 
-fn pass(
-    model: &LocalModel,
-    readings: &[Reading],
-) -> Result<Vec<Result<Reply<Observed>, ModelError>>, ModelError> {
+fn pass(model: &LocalModel, readings: &[Reading]) -> Result<Vec<Result<Reply<Observed>>>> {
     let mut batch = Batch::default();
     let mut firsts = vec![];
     for reading in readings {
@@ -244,7 +237,7 @@ fn finish(
     reading: &Reading,
     pools: Vec<PooledVectors>,
     logprobs: &[f32],
-) -> Result<Reply<Observed>, ModelError> {
+) -> Result<Reply<Observed>> {
     let layers = pools.iter().flat_map(|p| &p.layers);
     let numbers = layers.flat_map(|l| &l.vector.0);
     if numbers.chain(logprobs).any(|x| !x.is_finite()) {
@@ -257,10 +250,8 @@ fn finish(
             .map(|&id| tokenizer.piece(id))
             .collect(),
         logprobs: logprobs.to_vec(),
-        boundary_merged: false,
         first_unscored: reading.first_unscored,
-        windowed: false,
-        details: None,
+        ..ContinuationScore::default()
     });
     let usage = Usage {
         prompt_tokens: reading.tokens.len() as u64,

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use mary_contract::{ModelError, ModelSettings};
+use mary_contract::ModelSettings;
 use mary_weights::Checkpoint;
 
-use crate::errors::bad_request;
+use crate::errors::{Result, bad_request};
 use crate::kernels::cpu::matmul::Multiplier;
 use crate::precision::{Precision, SAFE_16, outgrown};
 
@@ -27,14 +27,14 @@ impl fmt::Display for Device {
 
 impl Device {
     /// Reads one device, or those that divide a model's layers between them: `cuda:0+cuda:1`.
-    pub fn parse_all(text: Option<&str>) -> Result<Vec<Self>, ModelError> {
+    pub fn parse_all(text: Option<&str>) -> Result<Vec<Self>> {
         let names = text.unwrap_or("cpu").split('+');
         let all = names.map(|name| Self::parse(Some(name.trim())));
         Self::of_one_kind(all.collect::<Result<_, _>>()?, text)
     }
 
     /// A model must give the same numbers wherever a request or a layer ends up.
-    pub(crate) fn of_one_kind(all: Vec<Self>, text: Option<&str>) -> Result<Vec<Self>, ModelError> {
+    pub(crate) fn of_one_kind(all: Vec<Self>, text: Option<&str>) -> Result<Vec<Self>> {
         let gpus = all.iter().filter(|d| matches!(d, Self::Cuda(_)));
         if [0, all.len()].contains(&gpus.count()) {
             return Ok(all);
@@ -56,7 +56,7 @@ impl Device {
     }
 
     /// Reads the name of one device.
-    pub fn parse(text: Option<&str>) -> Result<Self, ModelError> {
+    pub fn parse(text: Option<&str>) -> Result<Self> {
         let text = text.unwrap_or("cpu");
         if matches!(text, "cpu" | "auto") {
             return Ok(Self::Cpu);
@@ -143,7 +143,7 @@ const KNOWN: &str = "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|o
 
 impl Options {
     /// Reads and checks the settings for a checkpoint, from whose weights `--dtype 16` is chosen.
-    pub fn read_for(settings: &ModelSettings, checkpoint: &Checkpoint) -> Result<Self, ModelError> {
+    pub fn read_for(settings: &ModelSettings, checkpoint: &Checkpoint) -> Result<Self> {
         let mut options = Self::read(settings)?;
         if options.safe_16 {
             options.outgrown = outgrown(checkpoint)?;
@@ -162,7 +162,7 @@ impl Options {
         })
     }
 
-    pub fn read(settings: &ModelSettings) -> Result<Self, ModelError> {
+    pub fn read(settings: &ModelSettings) -> Result<Self> {
         let mut options = Self {
             batch_size: settings.batch_size,
             share: true,
@@ -234,7 +234,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn read(args: &[(&str, &str)]) -> Result<Options, ModelError> {
+    fn read(args: &[(&str, &str)]) -> Result<Options> {
         let args = args
             .iter()
             .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))

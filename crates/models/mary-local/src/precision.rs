@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use half::{bf16, f16};
-use mary_contract::ModelError;
 use mary_weights::Checkpoint;
 use rayon::prelude::*;
 
-use crate::errors::{bad_request, lock};
+use crate::errors::{Result, bad_request, lock};
 
 /// The `--dtype` that leaves the choice between the 16-bit types to the program.
 pub(crate) const SAFE_16: &str = "16";
@@ -25,7 +24,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    pub fn parse(text: Option<&str>) -> Result<Self, ModelError> {
+    pub fn parse(text: Option<&str>) -> Result<Self> {
         match text.unwrap_or("f32") {
             "f32" | "float32" | "auto" => Ok(Self::Single),
             "bf16" | "bfloat16" => Ok(Self::Bf16),
@@ -47,7 +46,7 @@ impl Precision {
 }
 
 /// Why float16 does not hold a checkpoint, by a look at every weight; nothing where it does.
-pub(crate) fn outgrown(checkpoint: &Checkpoint) -> Result<Option<String>, ModelError> {
+pub(crate) fn outgrown(checkpoint: &Checkpoint) -> Result<Option<String>> {
     // Card, fingerprint and model ask one after the other.
     static KNOWN: Mutex<BTreeMap<String, Option<String>>> = Mutex::new(BTreeMap::new());
     let print = checkpoint.fingerprint()?;

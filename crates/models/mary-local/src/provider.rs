@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use mary_contract::{Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider, Start};
+use mary_contract::{ModelCard, ModelRef, ModelSettings, OpenedModel, Provider, Start};
 use mary_weights::{Checkpoint, locate, locate_tokenizer};
 
 use crate::card::{describe, fingerprint};
 use crate::config::Architecture;
+use crate::errors::Result;
 use crate::load::Tensors;
 use crate::memory;
 use crate::options::{Device, Options};
@@ -37,7 +38,7 @@ pub fn card_of(
     model: &ModelRef,
     checkpoint: &Checkpoint,
     settings: &ModelSettings,
-) -> Result<ModelCard, ModelError> {
+) -> Result<ModelCard> {
     let options = first(settings, checkpoint)?;
     let architecture = Architecture::resolve(checkpoint.config())?;
     Tensors::find(checkpoint, &architecture)?.check()?;
@@ -47,10 +48,7 @@ pub fn card_of(
     Ok(describe(model.clone(), checkpoint, &architecture, &options))
 }
 
-pub fn fingerprint_of(
-    checkpoint: &Checkpoint,
-    settings: &ModelSettings,
-) -> Result<String, ModelError> {
+pub fn fingerprint_of(checkpoint: &Checkpoint, settings: &ModelSettings) -> Result<String> {
     fingerprint(checkpoint, &first(settings, checkpoint)?)
 }
 
@@ -88,7 +86,7 @@ fn free_on(device: Device) -> Option<u64> {
 }
 
 /// Opens a checkpoint, with a tokenizer from elsewhere where the user names one.
-fn checkpoint(path: &Path, settings: &ModelSettings) -> Result<Checkpoint, ModelError> {
+fn checkpoint(path: &Path, settings: &ModelSettings) -> Result<Checkpoint> {
     if let Some(projector) = settings.args.get("mmproj") {
         return Checkpoint::open_seeing(path, Path::new(projector));
     }
@@ -97,7 +95,7 @@ fn checkpoint(path: &Path, settings: &ModelSettings) -> Result<Checkpoint, Model
     Checkpoint::open_with(path, tokenizer.as_deref())
 }
 
-fn first(settings: &ModelSettings, checkpoint: &Checkpoint) -> Result<Options, ModelError> {
+fn first(settings: &ModelSettings, checkpoint: &Checkpoint) -> Result<Options> {
     let each = devices(settings)?;
     Options::read_for(each.first().unwrap_or(settings), checkpoint)
 }
@@ -111,24 +109,15 @@ impl Provider for LocalProvider {
         self.about
     }
 
-    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard> {
         card_of(model, &checkpoint(&locate(model)?, settings)?, settings)
     }
 
-    fn fingerprint(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<String, ModelError> {
+    fn fingerprint(&self, model: &ModelRef, settings: &ModelSettings) -> Result<String> {
         fingerprint_of(&checkpoint(&locate(model)?, settings)?, settings)
     }
 
-    fn check_start(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-        start: &Start,
-    ) -> Result<(), ModelError> {
+    fn check_start(&self, model: &ModelRef, settings: &ModelSettings, start: &Start) -> Result<()> {
         checkpoint(&locate(model)?, settings)?.start_token(start)?;
         Ok(())
     }
@@ -143,11 +132,7 @@ impl Provider for LocalProvider {
         outlook(model, &opened, settings)
     }
 
-    fn open(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Model>, ModelError> {
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel {
         let path = locate(model)?;
         open(model, &|| checkpoint(&path, settings), settings)
     }

@@ -15,7 +15,7 @@ use mary_contract::{
 
 use crate::details::{self, Distributions};
 use crate::engine::Session;
-use crate::errors::internal;
+use crate::errors::{Result, internal};
 use crate::kernels::TokenStatistics;
 use crate::model::{LocalModel, replied};
 use crate::text::{Reader, windows};
@@ -118,7 +118,7 @@ pub(crate) fn run(
     trie: &Trie,
     looking: Option<&Distributions>,
     (receive, stop): (Receive<'_>, Stop<'_>),
-) -> Result<ControlFlow<()>, ModelError> {
+) -> Result<ControlFlow<()>> {
     loop {
         let rows = model.chunk_rows();
         match run_with((model, album), trie, rows, looking, (&mut *receive, stop)) {
@@ -135,7 +135,7 @@ fn run_with(
     rows: usize,
     looking: Option<&Distributions>,
     (receive, stop): (Receive<'_>, Stop<'_>),
-) -> Result<ControlFlow<()>, ModelError> {
+) -> Result<ControlFlow<()>> {
     let chunks = Chunks::new(trie, rows);
     let together = model.fetches();
     let mut session = model.session(if together { 0 } else { chunks.cache_rows() })?;
@@ -180,7 +180,7 @@ fn ask(
     session: &mut Session<'_>,
     chunk: &Chunk,
     looking: Option<&Distributions>,
-) -> Result<Option<LookedAt>, ModelError> {
+) -> Result<Option<LookedAt>> {
     match looking {
         Some(look) => look.at(session, chunk).map(Some),
         None => session.ask(&chunk.head_rows, &chunk.wanted).map(|()| None),
@@ -194,7 +194,7 @@ fn run_together(
     chunks: Chunks<'_>,
     looking: Option<&Distributions>,
     (receive, stop): (Receive<'_>, Stop<'_>),
-) -> Result<ControlFlow<()>, ModelError> {
+) -> Result<ControlFlow<()>> {
     let (cache_rows, nodes) = (chunks.cache_rows(), chunks.nodes());
     let mut chunks: Vec<Chunk> = chunks.collect();
     let travellers = chunks.iter_mut().map(|chunk| Traveller {
@@ -226,7 +226,7 @@ fn hand_over(
     under_way: &mut VecDeque<(Vec<usize>, usize)>,
     left: usize,
     receive: Receive<'_>,
-) -> Result<ControlFlow<()>, ModelError> {
+) -> Result<ControlFlow<()>> {
     while under_way.len() > left
         && let Some((nodes, done)) = under_way.pop_front()
     {
@@ -244,7 +244,7 @@ fn reply(
     (trie, scores, seen): (&Trie, &[f32], &[TokenStatistics]),
     sequences: &[Sequence],
     looking: Option<&Distributions>,
-) -> Result<Reply<Scored>, ModelError> {
+) -> Result<Reply<Scored>> {
     let tokenizer = model.checkpoint().tokenizer();
     let mut usage = Usage::default();
     let mut continuations = Vec::with_capacity(waiting.parts.len());
@@ -288,7 +288,7 @@ pub(crate) fn plain_scores(
     (model, album): (&LocalModel, &Album<'_>),
     sequences: &[Sequence],
     share: bool,
-) -> Result<Vec<Vec<f32>>, ModelError> {
+) -> Result<Vec<Vec<f32>>> {
     let trie = Trie::new(sequences, share);
     let mut scores = vec![f32::NAN; trie.len()];
     let mut keep = |nodes: &[usize], values: &[f32], _: &[TokenStatistics], _: usize| {
@@ -317,7 +317,7 @@ pub struct SelfCheck {
 pub const TOLERANCE: f32 = 1e-3;
 
 /// Scores token sequences through the tree and one by one, and compares.
-pub fn self_check(model: &LocalModel, texts: &[&str]) -> Result<SelfCheck, ModelError> {
+pub fn self_check(model: &LocalModel, texts: &[&str]) -> Result<SelfCheck> {
     let mut sequences = vec![];
     let nothing = mary_contract::Prompt::plain("");
     let album = model.album(std::iter::once((&nothing, false)));

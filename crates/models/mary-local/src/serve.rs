@@ -1,13 +1,12 @@
 //! A model as the laboratory asks it: which of its faces it has, and who serves each of them.
 
 use mary_contract::{
-    Generate, Generated, Generator, Intervene, Intervened, Intervener, Model, ModelCard,
-    ModelError, ModelRef, ModelSettings, Observe, Observed, Observer, Prompt, Score, Scored,
-    Scorer, Tokens, WorkQueue,
+    Generate, Generated, Generator, Intervene, Intervened, Intervener, Model, ModelCard, ModelRef,
+    ModelSettings, Observe, Observed, Observer, Prompt, Score, Scored, Scorer, Tokens, WorkQueue,
 };
 use mary_weights::Checkpoint;
 
-use crate::errors::bad_request;
+use crate::errors::{Result, bad_request};
 use crate::model::LocalModel;
 use crate::text::Reader;
 use crate::{generate, intervene, masked, observe, score};
@@ -27,7 +26,7 @@ impl LocalModel {
         model: ModelRef,
         checkpoint: Checkpoint,
         settings: &ModelSettings,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self> {
         let model = Self::load(model, checkpoint, settings)?;
         if model.options().self_check && model.architecture().language_head {
             score::self_check(&model, SELF_CHECK)?;
@@ -66,11 +65,11 @@ impl Model for LocalModel {
 }
 
 impl Tokens for LocalModel {
-    fn encode(&self, text: &str) -> Result<Vec<u32>, ModelError> {
+    fn encode(&self, text: &str) -> Result<Vec<u32>> {
         Ok(self.checkpoint().tokenizer().encode(text, false)?.ids)
     }
 
-    fn decode(&self, ids: &[u32]) -> Result<String, ModelError> {
+    fn decode(&self, ids: &[u32]) -> Result<String> {
         let vocabulary = self.checkpoint().tokenizer().vocab_size();
         if let Some(id) = ids.iter().find(|&&id| id as usize >= vocabulary) {
             return Err(bad_request(format!("{id} is no token id of this model")));
@@ -87,7 +86,7 @@ impl Tokens for LocalModel {
         [tokenizer.bos(), tokenizer.eos()]
     }
 
-    fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, ModelError> {
+    fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>> {
         Reader::new(self.checkpoint()).prompt(prompt)
     }
 }

@@ -3,8 +3,10 @@
 
 use std::collections::HashMap;
 
-use mary_contract::{ModelError, Prompt};
+use mary_contract::Prompt;
 
+use crate::batch::together;
+use crate::errors::Result;
 use crate::kernels::Groups;
 use crate::model::LocalModel;
 use crate::text::Reader;
@@ -16,7 +18,7 @@ use crate::vision::PictureRows;
 pub(crate) fn read<'p>(
     model: &LocalModel,
     prompts: impl Iterator<Item = (&'p Prompt, bool)>,
-) -> Result<(PictureRows, HashMap<Vec<u32>, u32>), ModelError> {
+) -> Result<(PictureRows, HashMap<Vec<u32>, u32>)> {
     let reader = Reader::new(model.checkpoint());
     let read = prompts.filter_map(|(prompt, as_ids)| reader.source(prompt, as_ids).ok());
     let mut all: Vec<Vec<u32>> = read.collect();
@@ -28,12 +30,7 @@ pub(crate) fn read<'p>(
     let mut named = HashMap::new();
     let mut rest = all.as_slice();
     while !rest.is_empty() {
-        let mut rows = 0;
-        let fits = |tokens: &&Vec<u32>| {
-            rows += tokens.len();
-            rows <= model.chunk_rows()
-        };
-        let count = rest.iter().take_while(fits).count().max(1);
+        let count = together(rest, model.chunk_rows(), Vec::len);
         let (now, later) = rest.split_at(count);
         rest = later;
         let states = model.install(|| states(model, now))?;
@@ -47,7 +44,7 @@ pub(crate) fn read<'p>(
     Ok((shown, named))
 }
 
-fn states(model: &LocalModel, sources: &[Vec<u32>]) -> Result<Vec<f32>, ModelError> {
+fn states(model: &LocalModel, sources: &[Vec<u32>]) -> Result<Vec<f32>> {
     let mut batch = Batch::default();
     for tokens in sources {
         let slot = batch.len();

@@ -1,9 +1,9 @@
 //! From prompts to tokens, and how a text that is longer than the context is cut into windows.
 
-use mary_contract::{Capabilities, ModelError, Part, Prompt, PromptForm, Score, Speaker, Start};
+use mary_contract::{Capabilities, Part, Prompt, PromptForm, Score, Speaker, Start};
 use mary_weights::Checkpoint;
 
-use crate::errors::bad_request;
+use crate::errors::{Result, bad_request};
 use crate::trie::Sequence;
 use crate::vision::Album;
 
@@ -44,11 +44,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The prompt as the model will read it, and the token that stands before it.
-    pub fn render(
-        &self,
-        prompt: &Prompt,
-        start: &Start,
-    ) -> Result<(String, Option<u32>), ModelError> {
+    pub fn render(&self, prompt: &Prompt, start: &Start) -> Result<(String, Option<u32>)> {
         let nothing = Album::default();
         let album = self.album.unwrap_or(&nothing);
         let (mut text, first) = self.words(prompt, start, album.plain())?;
@@ -64,7 +60,7 @@ impl<'a> Reader<'a> {
         prompt: &Prompt,
         start: &Start,
         picture: &str,
-    ) -> Result<(String, Option<u32>), ModelError> {
+    ) -> Result<(String, Option<u32>)> {
         match prompt.form {
             PromptForm::Plain => {
                 let mut text = prompt.system.clone().unwrap_or_default();
@@ -90,7 +86,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The tokens of a prompt to be answered; never none.
-    pub fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, ModelError> {
+    pub fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>> {
         if let Some(album) = self.album.filter(|album| album.answers()) {
             return Ok(vec![album.source(&self.source(prompt, false)?)?]);
         }
@@ -109,7 +105,7 @@ impl<'a> Reader<'a> {
         Ok(tokens)
     }
 
-    pub fn continuations(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
+    pub fn continuations(&self, request: &Score) -> Result<Vec<Reading>> {
         if let Some(album) = self.album.filter(|album| album.answers()) {
             return self.targets(request, album);
         }
@@ -126,7 +122,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What an encoder reads of a prompt: its tokens, and what the tokenizer puts around a text.
-    pub fn source(&self, prompt: &Prompt, as_ids: bool) -> Result<Vec<u32>, ModelError> {
+    pub fn source(&self, prompt: &Prompt, as_ids: bool) -> Result<Vec<u32>> {
         let tokens = match as_ids {
             true => self.ids(&prompt.text())?,
             false => {
@@ -141,7 +137,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Continuations as answers to a source, each read by itself.
-    fn targets(&self, request: &Score, album: &Album<'_>) -> Result<Vec<Reading>, ModelError> {
+    fn targets(&self, request: &Score, album: &Album<'_>) -> Result<Vec<Reading>> {
         let as_ids = request.details.as_ids;
         let source = self.source(&request.prefix, as_ids)?;
         let first = album.source(&source)?;
@@ -171,7 +167,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What is given as token ids is read as it is.
-    fn ids(&self, text: &str) -> Result<Vec<u32>, ModelError> {
+    fn ids(&self, text: &str) -> Result<Vec<u32>> {
         let size = self.checkpoint.tokenizer().vocab_size();
         let all = text.split_ascii_whitespace().map(|word| {
             let id = word.parse::<u32>().ok();
@@ -192,7 +188,7 @@ impl<'a> Reader<'a> {
         places.collect()
     }
 
-    fn spelled(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
+    fn spelled(&self, request: &Score) -> Result<Vec<Reading>> {
         let prefix = self.ids(&request.prefix.text())?;
         let read = |continuation: &String| {
             let mut tokens = prefix.clone();
@@ -210,16 +206,11 @@ impl<'a> Reader<'a> {
         request.continuations.iter().map(read).collect()
     }
 
-    fn put(&self, tokens: &mut [u32], prompt: &Prompt) -> Result<(), ModelError> {
+    fn put(&self, tokens: &mut [u32], prompt: &Prompt) -> Result<()> {
         self.album.map_or(Ok(()), |album| album.put(tokens, prompt))
     }
 
-    fn reading(
-        &self,
-        prefix: &str,
-        continuation: &str,
-        first: Option<u32>,
-    ) -> Result<Reading, ModelError> {
+    fn reading(&self, prefix: &str, continuation: &str, first: Option<u32>) -> Result<Reading> {
         let text = format!("{prefix}{continuation}");
         let encoding = self.checkpoint.tokenizer().encode(&text, false)?;
         // The first scored token is the one that holds the continuation's first byte.

@@ -3,19 +3,17 @@
 
 use std::sync::Arc;
 
-use mary_contract::{
-    BLANK, ContinuationScore, ModelError, Reply, Score, Scored, Start, TokenDetails, Usage,
-};
+use mary_contract::{BLANK, ContinuationScore, Reply, Score, Scored, Start, TokenDetails, Usage};
 
 use crate::details;
-use crate::errors::{bad_request, too_long};
+use crate::errors::{Result, bad_request, too_long};
 use crate::model::{LocalModel, replied};
 use crate::text::Reader;
 use crate::transformer::Batch;
 use crate::vision::Album;
 
 /// Answers a request whose details ask for the likeliest tokens ([`mary_contract::Details::top`]).
-pub(crate) fn likeliest(model: &LocalModel, request: &Score) -> Result<Reply<Scored>, ModelError> {
+pub(crate) fn likeliest(model: &LocalModel, request: &Score) -> Result<Reply<Scored>> {
     let mut usage = Usage::default();
     let mut continuations = Vec::new();
     let source = Some((&request.prefix, request.details.as_ids)).filter(|_| model.answers());
@@ -42,12 +40,8 @@ pub(crate) fn likeliest(model: &LocalModel, request: &Score) -> Result<Reply<Sco
             ..TokenDetails::default()
         };
         continuations.push(ContinuationScore {
-            tokens: Vec::new(),
-            logprobs: Vec::new(),
-            boundary_merged: false,
-            first_unscored: false,
-            windowed: false,
             details: Some(Box::new(details)),
+            ..ContinuationScore::default()
         });
     }
     Ok(replied(Scored { continuations }, usage))
@@ -59,7 +53,7 @@ fn place(
     album: &Album<'_>,
     request: &Score,
     continuation: &str,
-) -> Result<(Vec<u32>, usize), ModelError> {
+) -> Result<(Vec<u32>, usize)> {
     let checkpoint = model.checkpoint();
     let (tokenizer, reader) = (checkpoint.tokenizer(), Reader::new(checkpoint));
     if album.answers() {
@@ -86,7 +80,7 @@ fn place(
     Ok((tokens, at))
 }
 
-fn best(model: &LocalModel, logits: &[f32], k: usize) -> Result<Vec<(String, f32)>, ModelError> {
+fn best(model: &LocalModel, logits: &[f32], k: usize) -> Result<Vec<(String, f32)>> {
     if logits.iter().any(|x| x.is_nan()) {
         return Err(model.not_finite());
     }

@@ -8,11 +8,9 @@ mod layered;
 mod parts;
 mod patterns;
 
-use mary_contract::ModelError;
-
 pub use crate::batch::Batch;
 use crate::config::{Block, QkNorm};
-use crate::errors::bad_request;
+use crate::errors::{Result, bad_request};
 use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, RelativeOf, Spans};
 pub(crate) use across::Sources;
 pub(crate) use changed::Following;
@@ -24,7 +22,7 @@ pub(crate) use parts::Left;
 pub use parts::Watch;
 pub(crate) use parts::{
     AcrossOf, BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf, TableOf, TransformOf,
-    Transformer, Workspace,
+    Transformer, WorkOf, Workspace,
 };
 
 const ON_CPU: &str = "run this model on the processor: --device cpu";
@@ -67,9 +65,9 @@ impl<B: Backend> Transformer<B> {
         batch: &Batch,
         before: Option<Left<'_, B>>,
         cache: &mut B::Cache,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
         watch: Option<&mut Watch<'_>>,
-    ) -> Result<(), ModelError> {
+    ) -> Result<()> {
         let (batch, pictures) = self.words(batch, work)?;
         let usual = &self.backend.plan(&batch, &self.heads());
         match before {
@@ -86,9 +84,9 @@ impl<B: Backend> Transformer<B> {
         given: &[f32],
         (batch, whole): (&'b Batch, Option<(&'b Batch, &[usize])>),
         cache: &mut B::Cache,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
         watch: Option<&mut Watch<'_>>,
-    ) -> Result<(), ModelError> {
+    ) -> Result<()> {
         self.backend.upload(given, &mut work.x);
         self.norm_embedded(batch.len(), work);
         let plan = |batch| self.backend.plan(batch, &self.heads());
@@ -101,7 +99,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// The last hidden states of the last pass, row after row.
-    pub(crate) fn last(&self, work: &Workspace<B::Tensor>, rows: usize) -> Vec<f32> {
+    pub(crate) fn last(&self, work: &WorkOf<B>, rows: usize) -> Vec<f32> {
         self.backend.download(&work.last, rows * self.last_width())
     }
 
@@ -111,9 +109,9 @@ impl<B: Backend> Transformer<B> {
         batch: &Batch,
         plans: Plans<'_, 'p, B>,
         cache: &mut B::Cache,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
         mut watch: Option<&mut Watch<'_>>,
-    ) -> Result<(), ModelError>
+    ) -> Result<()>
     where
         B: 'p,
     {
@@ -161,7 +159,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// What the batch's rows turn by, for each of the model's ropes.
-    fn rotary(&self, batch: &Batch) -> Result<Vec<B::Rotary>, ModelError> {
+    fn rotary(&self, batch: &Batch) -> Result<Vec<B::Rotary>> {
         let rotate = |rope| match &self.axes {
             Some(axes) if !batch.turns.is_empty() => {
                 let along = self.backend.rotary_along(rope, &batch.turns, axes);
@@ -198,7 +196,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// From the residual stream to the last hidden states.
-    fn finish(&self, rows: usize, work: &mut Workspace<B::Tensor>) {
+    fn finish(&self, rows: usize, work: &mut WorkOf<B>) {
         match &self.final_norm {
             Some(norm) => self.backend.norm(&work.x, rows, norm, &mut work.last),
             None => std::mem::swap(&mut work.x, &mut work.last),
@@ -220,13 +218,7 @@ impl<B: Backend> Transformer<B> {
         }
     }
 
-    fn embed(
-        &self,
-        plan: &B::Plan<'_>,
-        rows: usize,
-        pictures: &[usize],
-        work: &mut Workspace<B::Tensor>,
-    ) {
+    fn embed(&self, plan: &B::Plan<'_>, rows: usize, pictures: &[usize], work: &mut WorkOf<B>) {
         let (a, b) = (&self.architecture, &self.backend);
         b.embed(plan, &self.embed.table, a.embedding.scale, &mut work.x);
         if !pictures.is_empty() {
@@ -244,7 +236,7 @@ impl<B: Backend> Transformer<B> {
         self.norm_embedded(rows, work);
     }
 
-    fn norm_embedded(&self, rows: usize, work: &mut Workspace<B::Tensor>) {
+    fn norm_embedded(&self, rows: usize, work: &mut WorkOf<B>) {
         if let Some(norm) = &self.embed_norm {
             self.backend.norm(&work.x, rows, norm, &mut work.normed);
             std::mem::swap(&mut work.x, &mut work.normed);
@@ -256,7 +248,7 @@ impl<B: Backend> Transformer<B> {
         block: &BlockOf<B>,
         pass: &Pass<'_, '_, B>,
         cache: &mut B::Cache,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
     ) {
         let b = &self.backend;
         let rows = pass.rows;
@@ -361,7 +353,7 @@ impl<B: Backend> Transformer<B> {
         &self,
         block: &BlockOf<B>,
         pass: &Pass<'_, '_, B>,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
         to: Target,
     ) {
         self.follow(pass, Part::Heads, &mut work.attended);
@@ -380,13 +372,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// Adds what lies apart to where it belongs, after a script had its say.
-    fn add_apart(
-        &self,
-        pass: &Pass<'_, '_, B>,
-        part: Part,
-        work: &mut Workspace<B::Tensor>,
-        to: Target,
-    ) {
+    fn add_apart(&self, pass: &Pass<'_, '_, B>, part: Part, work: &mut WorkOf<B>, to: Target) {
         self.follow(pass, part, &mut work.apart);
         let out = match to {
             Target::Normed => &mut work.normed,
@@ -402,7 +388,7 @@ impl<B: Backend> Transformer<B> {
         block: &BlockOf<B>,
         pass: &Pass<'_, '_, B>,
         cache: &mut B::Cache,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
     ) {
         let (a, b, heads) = (&self.architecture, &self.backend, self.heads());
         let rows = pass.rows;
@@ -449,7 +435,7 @@ impl<B: Backend> Transformer<B> {
         pass: &Pass<'_, '_, B>,
         relative: Option<&RelativeOf>,
         cache: &B::Cache,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
     ) {
         let (a, b, heads) = (&self.architecture, &self.backend, self.heads());
         let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
@@ -477,7 +463,7 @@ impl<B: Backend> Transformer<B> {
         &self,
         block: &BlockOf<B>,
         pass: &Pass<'_, '_, B>,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
         to: Target,
     ) {
         let (a, b, rows) = (&self.architecture, &self.backend, pass.rows);
@@ -522,9 +508,9 @@ impl<B: Backend> Transformer<B> {
     /// Brings some rows of the last forward pass into `normed`; gives the head, and what squashes its logits.
     pub(crate) fn gather(
         &self,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
         rows: &[usize],
-    ) -> Result<(&B::Linear, Option<f32>), ModelError> {
+    ) -> Result<(&B::Linear, Option<f32>)> {
         let (a, b) = (&self.architecture, &self.backend);
         let head = self.head.as_ref().ok_or_else(|| {
             bad_request(format!("a {} predicts no next token", a.family))
@@ -543,11 +529,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// All logits after some rows of the last forward pass into `wide`; gives what squashes them.
-    pub(crate) fn project(
-        &self,
-        work: &mut Workspace<B::Tensor>,
-        rows: &[usize],
-    ) -> Result<Option<f32>, ModelError> {
+    pub(crate) fn project(&self, work: &mut WorkOf<B>, rows: &[usize]) -> Result<Option<f32>> {
         let (head, cap) = self.gather(work, rows)?;
         let of = work.extent(rows.len());
         self.backend.logits(&work.normed, of, head, &mut work.wide);

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use mary_contract::{
-    Capabilities, LayerVector, Layers, Model, ModelCard, ModelError, ModelRef, ModelSettings,
-    Observe, Observed, Observer, Pool, PooledVectors, Provider, Reply, Vector, WorkQueue,
+    Capabilities, LayerVector, Layers, Model, ModelCard, ModelRef, ModelSettings, Observe,
+    Observed, Observer, OpenedModel, Pool, PooledVectors, Provider, Reply, Vector, WorkQueue,
 };
 use mary_weights::{StaticVectors, locate};
 
-use crate::errors::bad_request;
+use crate::errors::{Result, bad_request};
 
 /// `vectors/PATH`: word2vec, GloVe or fastText.
 #[derive(Debug, Clone, Copy)]
@@ -34,19 +34,19 @@ impl Provider for VectorsProvider {
         "static word vectors from a file (word2vec, GloVe, fastText): hidden states only"
     }
 
-    fn card(&self, model: &ModelRef, _: &ModelSettings) -> Result<ModelCard, ModelError> {
+    fn card(&self, model: &ModelRef, _: &ModelSettings) -> Result<ModelCard> {
         find(model)?;
         Ok(card(model))
     }
 
-    fn open(&self, model: &ModelRef, _: &ModelSettings) -> Result<Box<dyn Model>, ModelError> {
+    fn open(&self, model: &ModelRef, _: &ModelSettings) -> OpenedModel {
         let vectors = StaticVectors::open(&find(model)?)?;
         Ok(Box::new(VectorModel::new(model, vectors)))
     }
 }
 
 /// A path, a name of the catalogue that was pulled, or a file of a hub repository.
-fn find(model: &ModelRef) -> Result<PathBuf, ModelError> {
+fn find(model: &ModelRef) -> Result<PathBuf> {
     locate(model).map_err(|mut error| {
         error.hint.get_or_insert_with(|| {
             "vectors/PATH names a word2vec, GloVe or fastText file".to_owned()
@@ -108,7 +108,7 @@ impl VectorModel {
         }
     }
 
-    fn answer(&self, request: &Observe) -> Result<Observed, ModelError> {
+    fn answer(&self, request: &Observe) -> Result<Observed> {
         if let Layers::These(these) = &request.layers
             && let Some(layer) = these.iter().find(|&&l| l != 0 && l != -1)
         {

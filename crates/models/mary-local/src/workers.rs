@@ -9,12 +9,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mary_contract::{
     Generate, Generated, Generator, Intervene, Intervened, Intervener, Job, Model, ModelCard,
-    ModelError, ModelRef, ModelSettings, Observe, Observed, Observer, Reply, Score, Scored, Scorer,
-    Ticket, Tokens, WorkQueue,
+    ModelRef, ModelSettings, Observe, Observed, Observer, Reply, Score, Scored, Scorer, Ticket,
+    Tokens, WorkQueue,
 };
 use mary_weights::Checkpoint;
 
-use crate::errors::{bad_request, internal};
+use crate::errors::{Result, bad_request, internal};
 use crate::model::LocalModel;
 use crate::options::Device;
 
@@ -25,7 +25,7 @@ const LEAST: usize = 64;
 /// Answers kept back by a worker before they are handed in together.
 const SHEAF: usize = 64;
 
-pub fn devices(settings: &ModelSettings) -> Result<Vec<ModelSettings>, ModelError> {
+pub fn devices(settings: &ModelSettings) -> Result<Vec<ModelSettings>> {
     let text = settings.device.as_deref();
     let names: Vec<&str> = text.unwrap_or("cpu").split(',').map(str::trim).collect();
     let all = names.iter().map(|name| Device::parse_all(Some(name)));
@@ -39,15 +39,15 @@ pub fn devices(settings: &ModelSettings) -> Result<Vec<ModelSettings>, ModelErro
 
 pub fn open(
     model: &ModelRef,
-    checkpoint: &(dyn Fn() -> Result<Checkpoint, ModelError> + Sync),
+    checkpoint: &(dyn Fn() -> Result<Checkpoint> + Sync),
     settings: &ModelSettings,
-) -> Result<Box<dyn Model>, ModelError> {
+) -> Result<Box<dyn Model>> {
     let each = devices(settings)?;
     let one = |settings| LocalModel::from_checkpoint(model.clone(), checkpoint()?, settings);
     if let [only] = each.as_slice() {
         return Ok(Box::new(one(only)?));
     }
-    let opened: Result<Vec<LocalModel>, ModelError> = std::thread::scope(|scope| {
+    let opened: Result<Vec<LocalModel>> = std::thread::scope(|scope| {
         let loading: Vec<_> = each.iter().map(|s| scope.spawn(|| one(s))).collect();
         let broke = |_| Err(internal("loading broke down"));
         let loaded = loading.into_iter().map(|l| l.join().unwrap_or_else(broke));
@@ -68,7 +68,7 @@ struct Workers {
     card: ModelCard,
 }
 
-type Sheaf<A> = Vec<(Ticket, Result<Reply<A>, ModelError>)>;
+type Sheaf<A> = Vec<(Ticket, Result<Reply<A>>)>;
 
 enum Note<A> {
     Wants,
@@ -118,7 +118,7 @@ impl<Q, A> WorkQueue<Q, A> for Window<'_, Q, A> {
         self.stock.pop_front()
     }
 
-    fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()> {
+    fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>>) -> ControlFlow<()> {
         if self.stopped.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }

@@ -108,10 +108,8 @@ fn of_kind<A>(
 ) -> Result<Reply<A>, ModelError> {
     let Reply { answer, meta } = answer?;
     let answer = unwrap(answer).ok_or_else(|| {
-        ModelError::new(
-            ErrorKind::Transport,
-            "the object answered another kind of question than it was asked",
-        )
+        let message = "the object answered another kind of question than it was asked";
+        ModelError::new(ErrorKind::Transport, message)
     })?;
     Ok(Reply { answer, meta })
 }

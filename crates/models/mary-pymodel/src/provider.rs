@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mary_contract::{
-    Capabilities, ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider,
-    Reply, Request, RequestKind,
+    Capabilities, ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, OpenedModel,
+    Provider, Reply, Request, RequestKind,
 };
 use mary_platform::notice;
 use serde_json::Value;
@@ -77,11 +77,7 @@ impl Provider for PythonFiles {
         Ok(card)
     }
 
-    fn open(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Model>, ModelError> {
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel {
         let wanted = key(model, settings);
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = started.iter().position(|(key, _)| *key == wanted) {

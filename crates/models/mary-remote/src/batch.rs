@@ -18,6 +18,7 @@ use crate::batch_api::{BatchApi, Creation, Listed};
 use crate::batch_state::Results;
 use crate::batch_state::{BatchPart, BatchState};
 use crate::format::{BatchFormat, Progress};
+use crate::options::Result;
 use crate::queue::wait;
 use crate::remote::Remote;
 
@@ -152,7 +153,7 @@ impl<'a> BatchQueue<'a> {
         ControlFlow::Continue(())
     }
 
-    fn read(&self, generate: &Generate, raw: Value) -> Result<Reply<Generated>, ModelError> {
+    fn read(&self, generate: &Generate, raw: Value) -> Result<Reply<Generated>> {
         let read = self.remote.format(generate)?.read(&raw)?;
         let estimate = self.remote.estimator.generate(generate).cost;
         let usage = self.remote.priced(
@@ -165,11 +166,7 @@ impl<'a> BatchQueue<'a> {
         Ok(self.remote.reply(generate, read, usage, raw, 0))
     }
 
-    fn settle(
-        &self,
-        taken: &[Taken],
-        stopping: &mut dyn FnMut() -> bool,
-    ) -> Result<Visit, ModelError> {
+    fn settle(&self, taken: &[Taken], stopping: &mut dyn FnMut() -> bool) -> Result<Visit> {
         let mut state = BatchState::load(self.path, &self.remote.card.fingerprint)?;
         self.find_unsure(&mut state)?;
         self.submit_new(&mut state, taken)?;
@@ -190,7 +187,7 @@ impl<'a> BatchQueue<'a> {
 
     /// Batches of which we do not know whether they were created (the process was killed in between,
     /// or the answer was lost).
-    fn find_unsure(&self, state: &mut BatchState) -> Result<(), ModelError> {
+    fn find_unsure(&self, state: &mut BatchState) -> Result<()> {
         while let Some(index) = state.parts.iter().rposition(|p| p.id.is_none()) {
             match self.api.find(&state.parts[index])? {
                 Listed::Once(id) => state.parts[index].id = Some(id),
@@ -205,7 +202,7 @@ impl<'a> BatchQueue<'a> {
         Ok(())
     }
 
-    fn submit_new(&self, state: &mut BatchState, taken: &[Taken]) -> Result<(), ModelError> {
+    fn submit_new(&self, state: &mut BatchState, taken: &[Taken]) -> Result<()> {
         let known: HashSet<String> = state
             .parts
             .iter()
@@ -243,7 +240,7 @@ impl<'a> BatchQueue<'a> {
             .try_for_each(|submission| self.submit(state, submission))
     }
 
-    fn submit(&self, state: &mut BatchState, submission: Submission) -> Result<(), ModelError> {
+    fn submit(&self, state: &mut BatchState, submission: Submission) -> Result<()> {
         let submitted = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |d| d.as_secs());
@@ -287,11 +284,7 @@ impl<'a> BatchQueue<'a> {
 
     /// Which batches with these questions have ended, and how far the others are. Batches of other
     /// tasks of the run are left alone.
-    fn look(
-        &self,
-        state: &BatchState,
-        taken: &[Taken],
-    ) -> Result<(Vec<Progress>, Vec<Progress>), ModelError> {
+    fn look(&self, state: &BatchState, taken: &[Taken]) -> Result<(Vec<Progress>, Vec<Progress>)> {
         let asked: HashSet<&str> = taken.iter().map(|t| t.name.as_str()).collect();
         let ours = |part: &&BatchPart| part.requests.iter().any(|n| asked.contains(n.as_str()));
         let ids = state
@@ -308,7 +301,7 @@ impl<'a> BatchQueue<'a> {
         mut state: BatchState,
         ended: &[Progress],
         under_way: &[Progress],
-    ) -> Result<Visit, ModelError> {
+    ) -> Result<Visit> {
         let mut results = Results::default();
         let mut without = HashMap::new();
         for progress in ended {
@@ -346,35 +339,30 @@ fn come_back(under_way: &[Progress]) -> ModelError {
         .iter()
         .map(|p| format!("{} ({}, {} of {} done)", p.id, p.said, p.done, p.total))
         .collect();
-    ModelError::new(
-        ErrorKind::Interrupted,
-        format!(
-            "submitted as a batch and not finished yet: {}",
-            told.join("; ")
-        ),
-    )
-    .hint("come back with `mary resume`; nothing is submitted or paid twice")
+    let message = format!(
+        "submitted as a batch and not finished yet: {}",
+        told.join("; ")
+    );
+    ModelError::new(ErrorKind::Interrupted, message)
+        .hint("come back with `mary resume`; nothing is submitted or paid twice")
 }
 
 /// The provider's answers are fewer than it counted: they are not all there yet.
 fn not_final(id: &str, found: u64, expected: u64) -> ModelError {
-    ModelError::new(
-        ErrorKind::Interrupted,
-        format!("the batch {id} has ended, but its file holds {found} of {expected} answers"),
-    )
+    let message =
+        format!("the batch {id} has ended, but its file holds {found} of {expected} answers");
+    ModelError::new(ErrorKind::Interrupted, message)
     .hint("the file is not complete yet; come back with `mary resume`, nothing is submitted or paid twice")
 }
 
 /// A batch ended without an answer to a request.
 fn no_answer(progress: &Progress) -> ModelError {
-    ModelError::new(
-        ErrorKind::Transport,
-        format!(
-            "the batch {} ended without an answer to this: {}",
-            progress.id, progress.said
-        ),
-    )
-    .hint("give the same command again: it is submitted anew")
+    let message = format!(
+        "the batch {} ended without an answer to this: {}",
+        progress.id, progress.said
+    );
+    ModelError::new(ErrorKind::Transport, message)
+        .hint("give the same command again: it is submitted anew")
 }
 
 /// Nobody knows whether a batch was created. Submitting it again could be paying twice.
@@ -383,13 +371,11 @@ fn unsure_of(part: &BatchPart, found: &Listed) -> ModelError {
         Listed::Often(n) => format!("{n} batches in the provider's list could be it"),
         Listed::Once(_) | Listed::Nowhere => "the provider's list does not show it".to_owned(),
     };
-    ModelError::new(
-        ErrorKind::Interrupted,
-        format!(
-            "the answer to the creation of the batch {} ({} requests) was lost, and {listed}",
-            part.name,
-            part.requests.len()
-        ),
-    )
+    let message = format!(
+        "the answer to the creation of the batch {} ({} requests) was lost, and {listed}",
+        part.name,
+        part.requests.len()
+    );
+    ModelError::new(ErrorKind::Interrupted, message)
     .hint("look at the provider's console; `mary resume` finds it when it appears. If it is surely not there, submit it again with --model-arg batch_again=true")
 }

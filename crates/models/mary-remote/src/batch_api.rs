@@ -10,6 +10,7 @@ use crate::batch_state::BatchPart;
 use crate::batch_state::Results;
 use crate::connection::{Body, Connection, Question};
 use crate::format::{BatchFormat, Progress};
+use crate::options::Result;
 use crate::queue::wait;
 use crate::wire::{ReadError, list_at, text};
 
@@ -39,16 +40,12 @@ pub(crate) struct BatchApi<'a> {
 }
 
 impl BatchApi<'_> {
-    fn ask<T: Send>(&self, question: Question<'_, T>) -> Result<T, ModelError> {
+    fn ask<T: Send>(&self, question: Question<'_, T>) -> Result<T> {
         wait(self.connection.ask(question)).map(|received| received.answer)
     }
 
     /// Hands over what does not cost anything yet and returns the body that creates the batch.
-    pub(crate) fn prepare(
-        &self,
-        name: &str,
-        requests: Vec<(String, Value)>,
-    ) -> Result<Value, ModelError> {
+    pub(crate) fn prepare(&self, name: &str, requests: Vec<(String, Value)>) -> Result<Value> {
         let file = match self.format.upload(&requests) {
             Some(upload) => {
                 let body = Body::Raw(upload.content_type, &upload.bytes);
@@ -75,7 +72,7 @@ impl BatchApi<'_> {
 
     /// The provider's names for all batches it lists, so that a new one can be told from them. Only
     /// where batches keep no name of ours.
-    pub(crate) fn known(&self) -> Result<Vec<String>, ModelError> {
+    pub(crate) fn known(&self) -> Result<Vec<String>> {
         if self.format.keeps_names() {
             return Ok(Vec::new());
         }
@@ -83,7 +80,7 @@ impl BatchApi<'_> {
         Ok(listed.iter().filter_map(|b| text(b, "/id")).collect())
     }
 
-    fn list(&self) -> Result<Vec<Value>, ModelError> {
+    fn list(&self) -> Result<Vec<Value>> {
         let (base, after) = (self.format.path(), self.format.after());
         let mut all: Vec<Value> = Vec::new();
         let mut path = format!("{base}?limit=100");
@@ -106,7 +103,7 @@ impl BatchApi<'_> {
         Ok(all)
     }
 
-    pub(crate) fn find(&self, part: &BatchPart) -> Result<Listed, ModelError> {
+    pub(crate) fn find(&self, part: &BatchPart) -> Result<Listed> {
         let listed = self.list()?;
         let ours = listed.iter().filter(|b| self.format.is_part(b, part));
         let mut ids: Vec<String> = ours.filter_map(|one| text(one, "/id")).collect();
@@ -117,7 +114,7 @@ impl BatchApi<'_> {
         })
     }
 
-    pub(crate) fn look(&self, id: &str) -> Result<Progress, ModelError> {
+    pub(crate) fn look(&self, id: &str) -> Result<Progress> {
         let path = format!("{}/{}", self.format.path(), checked(id)?);
         self.ask(Question::get(&path, &|raw| {
             let progress = self.format.progress(id, raw);
@@ -131,7 +128,7 @@ impl BatchApi<'_> {
         progress: &Progress,
         beside: &Path,
         results: &mut Results,
-    ) -> Result<(), ModelError> {
+    ) -> Result<()> {
         for (number, file) in progress.files.iter().enumerate() {
             // An address in the answer is not followed: the key goes only where the user sent it.
             let path = self.format.file_path(checked(file)?);
@@ -148,7 +145,7 @@ impl BatchApi<'_> {
     }
 
     /// What a line of a batch's answers says, free of keys.
-    pub(crate) fn outcome(&self, mut line: Value) -> Result<Value, ModelError> {
+    pub(crate) fn outcome(&self, mut line: Value) -> Result<Value> {
         let scrubber = &self.connection.http.scrubber;
         scrubber.value(&mut line);
         self.format.outcome(&line).map_err(|e| scrubber.error(e))
@@ -160,15 +157,13 @@ fn read_id(raw: &Value) -> Result<String, ReadError> {
 }
 
 /// A provider's name for something becomes part of an address; it must not lead elsewhere.
-fn checked(id: &str) -> Result<&str, ModelError> {
+fn checked(id: &str) -> Result<&str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !id.is_empty() && id.chars().all(plain) {
         return Ok(id);
     }
-    Err(ModelError::new(
-        ErrorKind::Transport,
-        "the provider's name for a batch holds characters that do not belong there",
-    ))
+    let message = "the provider's name for a batch holds characters that do not belong there";
+    Err(ModelError::new(ErrorKind::Transport, message))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::bounds;
+use crate::options::Result;
 
 /// Largest state file that is read; a million requests have a tenth of it.
 const LARGEST_STATE: u64 = 1 << 30;
@@ -51,7 +52,7 @@ impl BatchState {
     }
 
     /// Reads a state file; an absent one is an empty state.
-    pub fn load(path: &Path, fingerprint: &str) -> Result<Self, ModelError> {
+    pub fn load(path: &Path, fingerprint: &str) -> Result<Self> {
         let state: Self = match mary_platform::read_plain(path, LARGEST_STATE) {
             Ok(text) => {
                 serde_json::from_slice(&text).map_err(|e| file_error(path, &e.to_string()))?
@@ -71,7 +72,7 @@ impl BatchState {
     }
 
     /// Whole whenever the process dies.
-    pub fn save(&self, path: &Path) -> Result<(), ModelError> {
+    pub fn save(&self, path: &Path) -> Result<()> {
         let write = || -> std::io::Result<()> {
             let text = serde_json::to_string_pretty(self)?;
             if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
@@ -84,10 +85,8 @@ impl BatchState {
 }
 
 pub(crate) fn file_error(path: &Path, what: &str) -> ModelError {
-    ModelError::new(
-        ErrorKind::Internal,
-        format!("the state {} cannot be used: {what}", path.display()),
-    )
+    let message = format!("the state {} cannot be used: {what}", path.display());
+    ModelError::new(ErrorKind::Internal, message)
     .hint("if it is no longer needed, move it away; what was already paid for is then not found again")
 }
 
@@ -115,7 +114,7 @@ struct Named {
 impl Results {
     /// Takes a file of JSON lines in. A line that cannot be read (the last one of a file that was cut
     /// off, say) is no answer; the first of two with the same name stands.
-    pub(crate) fn add(&mut self, path: &Path) -> Result<(), ModelError> {
+    pub(crate) fn add(&mut self, path: &Path) -> Result<()> {
         let failed = |e: std::io::Error| file_error(path, &e.to_string());
         let mut reader = BufReader::new(mary_platform::open_plain(path).map_err(failed)?);
         let file = self.files.len();
@@ -148,7 +147,7 @@ impl Results {
         answered.count() as u64
     }
 
-    pub(crate) fn line(&self, name: &str) -> Result<Option<Value>, ModelError> {
+    pub(crate) fn line(&self, name: &str) -> Result<Option<Value>> {
         let Some(place) = self.places.get(name) else {
             return Ok(None);
         };

@@ -19,6 +19,7 @@ use crate::flow::{Flow, Verdict};
 use crate::http::{Answer, Attempt, Broken, Http, Message, Sink, is_stream};
 use crate::limits::Advice;
 use crate::money::Promise;
+use crate::options::Result;
 use crate::retry::{RetryPolicy, retry_after};
 use crate::stream::{self, Teller};
 use crate::wire::{ReadError, RequestShape};
@@ -97,7 +98,7 @@ impl<'a, T> Question<'a, T> {
         self
     }
 
-    fn message(&self, shape: &RequestShape, id: &str) -> Result<Message, ModelError> {
+    fn message(&self, shape: &RequestShape, id: &str) -> Result<Message> {
         let (method, content_type, body) = match self.body {
             Body::Empty => (Method::GET, "", Vec::new()),
             Body::Raw(content_type, bytes) => (Method::POST, content_type, bytes.to_vec()),
@@ -164,7 +165,7 @@ impl Connection {
     }
 
     /// Asks once, for something that is read as it is.
-    pub(crate) async fn fetch(&self, path: &str) -> Result<Value, ModelError> {
+    pub(crate) async fn fetch(&self, path: &str) -> Result<Value> {
         let received = self
             .ask(Question::get(path, &|raw| Ok(raw.clone())))
             .await?;
@@ -172,10 +173,7 @@ impl Connection {
     }
 
     /// Asks until there is an answer, or a reason to give up.
-    pub(crate) async fn ask<T>(
-        &self,
-        mut question: Question<'_, T>,
-    ) -> Result<Received<T>, ModelError> {
+    pub(crate) async fn ask<T>(&self, mut question: Question<'_, T>) -> Result<Received<T>> {
         let id = format!("mary-{:032x}", rand::rng().random::<u128>());
         let clean = |error| Err(self.http.scrubber.error(error));
         // A broken answer says nothing about load, so the two kinds of pause grow apart.
@@ -234,7 +232,7 @@ impl Connection {
     }
 
     /// How long to wait before an attempt is made again.
-    fn pause(&self, verdict: Verdict, overloads: u32, breaks: u32) -> Result<Duration, ModelError> {
+    fn pause(&self, verdict: Verdict, overloads: u32, breaks: u32) -> Result<Duration> {
         let base = self.retry.overload_base;
         let Verdict::Overloaded { retry_after } = verdict else {
             return Ok(self.retry.pause(self.retry.broken_base, breaks.min(4)));

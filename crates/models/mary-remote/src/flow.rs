@@ -12,6 +12,7 @@ use mary_platform::notice;
 use tokio::sync::{Notify, watch};
 
 use crate::limits::{Advice, Bucket};
+use crate::options::Result;
 
 /// Window of a model that was never asked.
 const FIRST_WINDOW: f64 = 4.0;
@@ -123,8 +124,8 @@ impl Flow {
     /// What a future comes to, unless the run is stopping: then nothing more leaves, whoever's turn it is.
     pub(crate) async fn unless_stopped<T>(
         &self,
-        future: impl Future<Output = Result<T, ModelError>>,
-    ) -> Result<T, ModelError> {
+        future: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let (mut ours, mut all) = (self.stopping.subscribe(), STOP_ALL.subscribe());
         // The senders live as long as we do.
         tokio::select! {
@@ -140,15 +141,13 @@ impl Flow {
     }
 
     pub fn too_long(&self, wait: Duration) -> ModelError {
-        ModelError::new(
-            ErrorKind::Overloaded,
-            format!(
-                "{} asks to wait {}; the longest wait is {}",
-                self.settings.title,
-                in_words(wait),
-                in_words(self.settings.longest_wait)
-            ),
-        )
+        let message = format!(
+            "{} asks to wait {}; the longest wait is {}",
+            self.settings.title,
+            in_words(wait),
+            in_words(self.settings.longest_wait)
+        );
+        ModelError::new(ErrorKind::Overloaded, message)
         .hint(
             "go on later with `mary resume`; a longer wait is allowed with --model-arg max_wait=SECONDS",
         )
@@ -194,11 +193,11 @@ impl Flow {
     }
 
     /// Waits until a request of about this many tokens may leave, or says why it does not.
-    pub async fn admit(&self, tokens: f64) -> Result<Pass<'_>, ModelError> {
+    pub async fn admit(&self, tokens: f64) -> Result<Pass<'_>> {
         self.unless_stopped(self.wait_for_turn(tokens)).await
     }
 
-    async fn wait_for_turn(&self, tokens: f64) -> Result<Pass<'_>, ModelError> {
+    async fn wait_for_turn(&self, tokens: f64) -> Result<Pass<'_>> {
         let _turn = self.gate.lock().await;
         loop {
             let freed = self.freed.notified();
@@ -232,7 +231,7 @@ impl Flow {
 
     /// Pauses before a retry; counted, so that others are taken from the queue meanwhile. Ends early
     /// with an error when the run is stopping.
-    pub async fn pause(&self, time: Duration) -> Result<(), ModelError> {
+    pub async fn pause(&self, time: Duration) -> Result<()> {
         struct Pausing<'a>(&'a Flow);
         impl Drop for Pausing<'_> {
             fn drop(&mut self) {

@@ -4,11 +4,11 @@
 
 use std::fmt::Debug;
 
-use mary_contract::{Generated, ModelError, Scored, Start};
+use mary_contract::{Generated, Scored, Start};
 use serde_json::Value;
 
 use crate::batch_state::BatchPart;
-use crate::options::Options;
+use crate::options::{Options, Result};
 use crate::stream::StreamFormat;
 use crate::wire::{Read, ReadError, WireRequest};
 
@@ -74,7 +74,7 @@ pub trait TopTokens: Send + Sync {
 
 pub trait EchoFormat: Send + Sync {
     /// The body, or why the server cannot be asked this.
-    fn body(&self, echo: &Echo<'_>) -> Result<Value, ModelError>;
+    fn body(&self, echo: &Echo<'_>) -> Result<Value>;
 
     fn read(&self, raw: &Value, echo: &Echo<'_>) -> Result<Read<Scored>, ReadError>;
 }
@@ -120,7 +120,7 @@ pub trait BatchFormat: Send + Sync {
     /// Where the answers in one of [`Progress::files`] are.
     fn file_path(&self, file: &str) -> String;
 
-    fn outcome(&self, line: &Value) -> Result<Value, ModelError>;
+    fn outcome(&self, line: &Value) -> Result<Value>;
 }
 
 pub struct Upload {

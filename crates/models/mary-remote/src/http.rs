@@ -1,6 +1,5 @@
 //! One HTTP client: connections kept alive, time-outs for each stage, bodies read up to a limit.
 
-use std::error::Error as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 
 use crate::format::WireFormat;
-use crate::options::Timeouts;
+use crate::options::{Result, Timeouts};
 use crate::secret::{Scrubber, Secret};
 use crate::servers::Servers;
 use crate::stream::Teller;
@@ -78,7 +77,7 @@ pub(crate) enum Sink<'a> {
 
 /// Reads the address of a service. A key in it (as user, password or query) is refused: it would end
 /// up in logs.
-pub(crate) fn base_url(text: &str) -> Result<Url, ModelError> {
+pub(crate) fn base_url(text: &str) -> Result<Url> {
     let wrong = |what: &str| {
         ModelError::new(ErrorKind::BadRequest, format!("the base URL {what}")).hint(
             "expected an address like http://localhost:8000/v1; keys belong into the environment or .env",
@@ -101,7 +100,7 @@ pub(crate) fn base_url(text: &str) -> Result<Url, ModelError> {
 }
 
 /// Reads the addresses of one or more servers, separated by commas.
-pub(crate) fn base_urls(text: &str) -> Result<Vec<Url>, ModelError> {
+pub(crate) fn base_urls(text: &str) -> Result<Vec<Url>> {
     text.split(',')
         .map(|address| base_url(address.trim()))
         .collect()
@@ -125,17 +124,15 @@ impl Http {
         key: Option<Secret>,
         timeouts: Timeouts,
         connections: usize,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self> {
         let mut headers = HeaderMap::new();
         if let Some(key) = &key {
             let (name, before) = format.key_header();
             let text = format!("{before}{}", key.reveal());
             let mut value = HeaderValue::from_str(&text).map_err(|_| {
-                ModelError::new(
-                    ErrorKind::Auth,
-                    "the key holds characters that no HTTP header can carry",
-                )
-                .hint("look for line breaks or quotes in the environment or .env")
+                let message = "the key holds characters that no HTTP header can carry";
+                ModelError::new(ErrorKind::Auth, message)
+                    .hint("look for line breaks or quotes in the environment or .env")
             })?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
@@ -300,17 +297,7 @@ pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
 
 /// The error and its causes, without the address, which may hold more than its host and path.
 fn explain(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let text = inner.to_string();
-        if !words.ends_with(&text) {
-            words = format!("{words}: {text}");
-        }
-        cause = inner.source();
-    }
-    words
+    mary_fetch::chain(&error.without_url())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::catalogue::Introduction;
 use crate::connection::Connection;
 use crate::llamacpp::{LlamaServer, Token, tokenize};
+use crate::options::Result;
 use crate::wire::{count, text};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,10 +22,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// Asks. `usual_address` is false when the user gave one, where a proxy may not know all paths.
-    pub(crate) async fn probe(
-        connection: &Connection,
-        usual_address: bool,
-    ) -> Result<Self, ModelError> {
+    pub(crate) async fn probe(connection: &Connection, usual_address: bool) -> Result<Self> {
         match connection.entry.introduction {
             Introduction::None => Ok(Self::default()),
             Introduction::Name => by_name(connection, usual_address).await,
@@ -40,7 +38,7 @@ fn size(value: &Value, path: &str) -> Option<usize> {
 }
 
 /// Asks a hosted service for one model; this costs nothing and finds a bad key or a wrong name.
-async fn by_name(connection: &Connection, usual_address: bool) -> Result<Identity, ModelError> {
+async fn by_name(connection: &Connection, usual_address: bool) -> Result<Identity> {
     let model = connection
         .model
         .strip_prefix("models/")
@@ -57,7 +55,7 @@ async fn by_name(connection: &Connection, usual_address: bool) -> Result<Identit
     }
 }
 
-async fn by_list(connection: &Connection) -> Result<Identity, ModelError> {
+async fn by_list(connection: &Connection) -> Result<Identity> {
     let told = match connection.fetch("models").await {
         Ok(told) => told,
         Err(error) => {
@@ -79,11 +77,9 @@ async fn by_list(connection: &Connection) -> Result<Identity, ModelError> {
         let names = models.iter().filter_map(|m| text(m, "/id"));
         let names: Vec<_> = names.take(8).collect();
         let title = connection.entry.title;
-        return Err(ModelError::new(
-            ErrorKind::NotFound,
-            format!("{title} does not serve `{}`", connection.model),
-        )
-        .hint(format!("it serves: {}", names.join(", "))));
+        let message = format!("{title} does not serve `{}`", connection.model);
+        return Err(ModelError::new(ErrorKind::NotFound, message)
+            .hint(format!("it serves: {}", names.join(", "))));
     };
     Ok(Identity {
         described: json!({"root": found.get("root"), "id": found.get("id")}),
@@ -114,7 +110,7 @@ fn text_start(props: &Value, ends: &[Token]) -> Option<String> {
 
 /// Asks a llama.cpp server for everything that scoring needs. It serves one model, whatever it is
 /// called.
-async fn llamacpp(connection: &Connection) -> Result<Identity, ModelError> {
+async fn llamacpp(connection: &Connection) -> Result<Identity> {
     let models = connection.fetch("models").await?;
     let props = connection.fetch("/props").await?;
     let plain = tokenize(connection, ".", false).await?;

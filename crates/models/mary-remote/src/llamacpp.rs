@@ -7,12 +7,12 @@
 //! that are half a character cannot be emitted under a grammar; for those the whole distribution of
 //! that one position is asked for (`n_probs` = size of the vocabulary).
 
-use mary_contract::{ContinuationScore, ModelError, Prompt, Start, Usage};
+use mary_contract::{ContinuationScore, Prompt, Start, Usage};
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Question};
 use crate::formats::openai_chat::messages;
-use crate::options::bad;
+use crate::options::{Result, bad};
 use crate::wire::{Read, ReadError, RequestShape, count, finite_score, list_at, text, told};
 
 /// Fields of the answer we need; without this list it repeats the prompt and all settings.
@@ -47,7 +47,7 @@ pub(crate) struct Token {
 }
 
 /// The text as the model's template renders it, up to where its answer begins.
-pub(crate) async fn render(connection: &Connection, prompt: &Prompt) -> Result<String, ModelError> {
+pub(crate) async fn render(connection: &Connection, prompt: &Prompt) -> Result<String> {
     let body = json!({"messages": messages(prompt)});
     let read = |raw: &Value| {
         let prompt = text(raw, "/prompt");
@@ -64,7 +64,7 @@ pub(crate) async fn tokenize(
     connection: &Connection,
     text: &str,
     special: bool,
-) -> Result<Vec<Token>, ModelError> {
+) -> Result<Vec<Token>> {
     if text.is_empty() && !special {
         return Ok(Vec::new());
     }
@@ -93,7 +93,7 @@ impl LlamaServer {
         connection: &Connection,
         (prefix, continuation): (&str, &str),
         start: Option<(&Start, Option<&str>)>,
-    ) -> Result<Cut, ModelError> {
+    ) -> Result<Cut> {
         let named = matches!(start, Some((Start::Token(_), _)));
         let special = start.is_some_and(|(start, _)| *start != Start::Never && !named);
         let tokens = tokenize(connection, &format!("{prefix}{continuation}"), special).await?;

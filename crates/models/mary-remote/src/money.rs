@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mary_contract::{Account, Balance, ErrorKind, ModelError, Watcher};
 use tokio::sync::Notify;
 
+use crate::options::Result;
+
 /// One budget, shared by all models that one list of providers opens.
 #[derive(Clone, Default)]
 pub struct Ledger {
@@ -67,7 +69,7 @@ impl Ledger {
     }
 
     /// Sets the likely cost of a request aside, or refuses.
-    pub async fn promise(&self, dollars: f64) -> Result<Promise, ModelError> {
+    pub async fn promise(&self, dollars: f64) -> Result<Promise> {
         loop {
             let settled = self.shared.settled.notified();
             {
@@ -110,14 +112,13 @@ impl Account for Ledger {
 
 fn exhausted(state: &State, dollars: f64) -> ModelError {
     let limit = state.limit.unwrap_or_default();
-    ModelError::new(
-        ErrorKind::Budget,
-        format!(
-            "the budget of ${limit:.2} leaves no room for the next request: ${:.4} is spent and it may cost ${dollars:.4}",
-            state.balance.spent
-        ),
+    let message = format!(
+        "the budget of ${limit:.2} leaves no room for the next request: ${:.4} is spent and it may cost ${dollars:.4}",
+        state.balance.spent
+    );
+    ModelError::new(ErrorKind::Budget, message).hint(
+        "everything answered so far is kept; repeat the command with a larger --budget to continue",
     )
-    .hint("everything answered so far is kept; repeat the command with a larger --budget to continue")
 }
 
 /// Money set aside for one request. Dropping it gives the money back, unless the request is at the
@@ -156,7 +157,7 @@ impl Promise {
     }
 
     /// Whether the same request still fits after what was lost; it is set aside already.
-    pub fn still_fits(&self) -> Result<(), ModelError> {
+    pub fn still_fits(&self) -> Result<()> {
         let state = self.ledger.state();
         match state.limit {
             Some(limit) if state.balance.spent + state.balance.promised > limit => {

@@ -192,6 +192,9 @@ impl Args<'_> {
     }
 }
 
+/// What this crate gives, or why not.
+pub(crate) type Result<T, E = ModelError> = std::result::Result<T, E>;
+
 pub(crate) fn bad(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorKind::BadRequest, message)
 }

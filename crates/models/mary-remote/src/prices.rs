@@ -9,7 +9,7 @@ use mary_contract::{
 use serde::Deserialize;
 
 use crate::catalogue::CatalogueEntry;
-use crate::options::{Logprobs, Options, bad};
+use crate::options::{Logprobs, Options, Result, bad};
 
 const OURS: &str = include_str!("../data/prices.json");
 
@@ -64,23 +64,22 @@ pub struct Prices {
 }
 
 impl Prices {
-    pub fn ours() -> Result<Self, ModelError> {
+    pub fn ours() -> Result<Self> {
         Ok(Self {
             lists: vec![parse(OURS, Path::new("the built-in price list"))?],
         })
     }
 
     /// Ours, behind the user's file where one is named by an argument or `MARY_PRICES`.
-    pub fn load(options: &Options) -> Result<Self, ModelError> {
+    pub fn load(options: &Options) -> Result<Self> {
         let mut prices = Self::ours()?;
         let from_environment = || std::env::var_os("MARY_PRICES").map(PathBuf::from);
         if let Some(path) = options.prices.clone().or_else(from_environment) {
             let text = mary_platform::read_plain_text(&path, mary_platform::LARGEST_SETTINGS)
                 .map_err(|error| {
-                    ModelError::new(
-                        ErrorKind::NotFound,
-                        format!("the price file {} cannot be read: {error}", path.display()),
-                    )
+                    let message =
+                        format!("the price file {} cannot be read: {error}", path.display());
+                    ModelError::new(ErrorKind::NotFound, message)
                 })?;
             prices.lists.insert(0, parse(&text, &path)?);
         }
@@ -114,7 +113,7 @@ fn matches(name: &str, model: &str) -> bool {
     }
 }
 
-fn parse(text: &str, path: &Path) -> Result<PriceList, ModelError> {
+fn parse(text: &str, path: &Path) -> Result<PriceList> {
     let wrong = |message: String| {
         bad(format!("{}: {message}", path.display()),
         )
@@ -147,11 +146,7 @@ pub(crate) struct PriceEstimator {
 }
 
 impl PriceEstimator {
-    pub(crate) fn new(
-        entry: &CatalogueEntry,
-        model: &ModelRef,
-        options: &Options,
-    ) -> Result<Self, ModelError> {
+    pub(crate) fn new(entry: &CatalogueEntry, model: &ModelRef, options: &Options) -> Result<Self> {
         let prices = Prices::load(options)?;
         let free = (!entry.needs_key).then(Price::default);
         let thinking = entry.main_format().and_then(|f| f.thinking(options));

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use mary_contract::{
-    Account, ErrorKind, Estimator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider,
-    SentKey, Service,
+    Account, ErrorKind, Estimator, ModelCard, ModelError, ModelRef, ModelSettings, OpenedModel,
+    Provider, SentKey, Service,
 };
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::flow::{Flow, FlowSettings};
 use crate::http::{Http, base_urls};
 use crate::identity::Identity;
 use crate::money::Ledger;
-use crate::options::{Logprobs, Options, bad};
+use crate::options::{Logprobs, Options, Result, bad};
 use crate::prefix::PrefixBook;
 use crate::prices::PriceEstimator;
 use crate::queue::wait;
@@ -77,7 +77,7 @@ impl RemoteProvider {
         }
     }
 
-    fn plan(&self, model: &ModelRef, settings: &ModelSettings) -> Result<Plan, ModelError> {
+    fn plan(&self, model: &ModelRef, settings: &ModelSettings) -> Result<Plan> {
         let entry = self.entry;
         let options = Options::read(settings)?;
         let address = settings.base_url.as_deref().unwrap_or(entry.base_url);
@@ -111,7 +111,7 @@ impl RemoteProvider {
         })
     }
 
-    fn check_logprobs(&self, logprobs: Logprobs) -> Result<(), ModelError> {
+    fn check_logprobs(&self, logprobs: Logprobs) -> Result<()> {
         let fits = match logprobs {
             // Nobody can ask for the last: it is the way of the service itself.
             Logprobs::None | Logprobs::Forced => true,
@@ -127,7 +127,7 @@ impl RemoteProvider {
         )))
     }
 
-    fn key(&self, options: &Options) -> Result<(String, Option<Secret>), ModelError> {
+    fn key(&self, options: &Options) -> Result<(String, Option<Secret>)> {
         let named = options.key_env.as_deref();
         let names = named.map_or_else(|| self.entry.keys.clone(), |name| vec![name]);
         let key = secret::find(&names, Path::new("."));
@@ -137,7 +137,7 @@ impl RemoteProvider {
         Ok((names.first().copied().unwrap_or("").to_owned(), key))
     }
 
-    fn connection(&self, plan: &Plan, settings: &ModelSettings) -> Result<Connection, ModelError> {
+    fn connection(&self, plan: &Plan, settings: &ModelSettings) -> Result<Connection> {
         let (key_env, key) = self.key(&plan.options)?;
         let max_in_flight = settings.max_connections.unwrap_or(self.entry.max_in_flight);
         let no_format = || bad(format!("{} speaks no format", self.entry.title));
@@ -165,7 +165,7 @@ impl RemoteProvider {
         })
     }
 
-    fn identify(&self, connection: &Connection, plan: &Plan) -> Result<Identity, ModelError> {
+    fn identify(&self, connection: &Connection, plan: &Plan) -> Result<Identity> {
         // Scoring by forced tokens needs to know the vocabulary, courtesy or not.
         if !plan.options.check && plan.logprobs != Logprobs::Forced {
             return Ok(Identity::default());
@@ -184,7 +184,7 @@ impl Provider for RemoteProvider {
         self.entry.about
     }
 
-    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard> {
         self.plan(model, settings).map(|plan| plan.card)
     }
 
@@ -192,20 +192,14 @@ impl Provider for RemoteProvider {
         Some(self)
     }
 
-    fn open(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Model>, ModelError> {
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel {
         let mut plan = self.plan(model, settings)?;
         let connection = self.connection(&plan, settings)?;
         let estimator = PriceEstimator::new(self.entry, model, &plan.options)?;
         if let Some(budget) = settings.budget {
             if estimator.price.is_none() {
-                return Err(ModelError::new(
-                    ErrorKind::Budget,
-                    format!("no price is known for {model}, so a budget cannot be kept"),
-                )
+                let message = format!("no price is known for {model}, so a budget cannot be kept");
+                return Err(ModelError::new(ErrorKind::Budget, message)
                 .hint("add its price to a file and name it with MARY_PRICES (docs/remote.md shows the form), or leave --budget out"));
             }
             self.ledger.limit(budget);
@@ -237,11 +231,7 @@ impl Service for RemoteProvider {
         &self.ledger
     }
 
-    fn estimator(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Estimator>, ModelError> {
+    fn estimator(&self, model: &ModelRef, settings: &ModelSettings) -> Result<Box<dyn Estimator>> {
         let options = Options::read(settings)?;
         Ok(Box::new(PriceEstimator::new(self.entry, model, &options)?))
     }
@@ -340,7 +330,7 @@ fn describe(
 
 /// Hash of everything on our side that an answer depends on: provider, place, model and settings,
 /// and what the server tells about its weights.
-fn fingerprint(plan: &Plan, identity: &Identity) -> Result<String, ModelError> {
+fn fingerprint(plan: &Plan, identity: &Identity) -> Result<String> {
     let options = &plan.options;
     let parts = json!({
         "schema": 1,

@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinSet;
 
 use crate::flow::Flow;
+use crate::options::Result;
 use crate::stream::Listener;
 
 /// One runtime for all remote models. Requests wait far more than they work: two threads do.
@@ -24,7 +25,7 @@ static RUNTIME: LazyLock<Result<Runtime, String>> = LazyLock::new(|| {
         .map_err(|e| e.to_string())
 });
 
-fn runtime() -> Result<&'static Handle, ModelError> {
+fn runtime() -> Result<&'static Handle> {
     match &*RUNTIME {
         Ok(runtime) => Ok(runtime.handle()),
         Err(error) => Err(ModelError::new(
@@ -36,24 +37,20 @@ fn runtime() -> Result<&'static Handle, ModelError> {
 
 /// Runs a future to its end. In a thread of its own, since the caller's may belong to another runtime, which
 /// does not let it wait.
-pub(crate) fn wait<T: Send>(
-    future: impl Future<Output = Result<T, ModelError>> + Send,
-) -> Result<T, ModelError> {
+pub(crate) fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
     let handle = runtime()?;
     let ended = std::thread::scope(|scope| scope.spawn(|| handle.block_on(future)).join());
     ended.unwrap_or_else(|_| Err(lost()))
 }
 
 fn lost() -> ModelError {
-    ModelError::new(
-        ErrorKind::Internal,
-        "a request ended without an answer; this is a fault of ours",
-    )
+    let message = "a request ended without an answer; this is a fault of ours";
+    ModelError::new(ErrorKind::Internal, message)
 }
 
 enum Said<A> {
     Words(String),
-    Answer(Result<Reply<A>, ModelError>),
+    Answer(Result<Reply<A>>),
 }
 
 type Answered<A> = (Ticket, Said<A>);
@@ -62,11 +59,11 @@ type Answered<A> = (Ticket, Said<A>);
 struct Slip<A> {
     ticket: Ticket,
     send: Sender<Answered<A>>,
-    answer: Option<Result<Reply<A>, ModelError>>,
+    answer: Option<Result<Reply<A>>>,
 }
 
 impl<A> Slip<A> {
-    fn hand_in(mut self, answer: Result<Reply<A>, ModelError>) {
+    fn hand_in(mut self, answer: Result<Reply<A>>) {
         self.answer = Some(answer);
     }
 }
@@ -101,7 +98,7 @@ pub(crate) fn serve<Q, A, F>(
     mut run: impl FnMut(Q, Option<Listener>) -> F,
 ) where
     A: Send + 'static,
-    F: Future<Output = Result<Reply<A>, ModelError>> + Send + 'static,
+    F: Future<Output = Result<Reply<A>>> + Send + 'static,
 {
     let handle = match runtime() {
         Ok(handle) => handle,

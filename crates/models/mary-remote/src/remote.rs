@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::{
-    Generate, Generated, Generator, Model, ModelCard, ModelError, Part, PromptForm, Reply,
-    ReplyMeta, Score, Scored, Scorer, Usage, WorkQueue,
+    Generate, Generated, Generator, Model, ModelCard, Part, PromptForm, Reply, ReplyMeta, Score,
+    Scored, Scorer, Usage, WorkQueue,
 };
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::connection::{Connection, Question};
 use crate::format::WireFormat;
 use crate::identity::Identity;
 use crate::money::{Ledger, Promise};
-use crate::options::{Logprobs, Options, bad};
+use crate::options::{Logprobs, Options, Result, bad};
 use crate::prefix::PrefixBook;
 use crate::prices::PriceEstimator;
 use crate::queue::{Serving, serve};
@@ -54,10 +54,7 @@ impl Remote {
     }
 
     /// The wire format of a generation, or why it cannot be asked.
-    pub(crate) fn format(
-        &self,
-        generate: &Generate,
-    ) -> Result<&'static dyn WireFormat, ModelError> {
+    pub(crate) fn format(&self, generate: &Generate) -> Result<&'static dyn WireFormat> {
         let (title, model) = (self.entry.title, &self.card.model);
         let prompt = &generate.prompt;
         let omits_top_k = self.options.omit.contains("top_k");
@@ -104,7 +101,7 @@ impl Remote {
         generate: Generate,
         shared_prefix: usize,
         listener: Option<Listener>,
-    ) -> Result<Reply<Generated>, ModelError> {
+    ) -> Result<Reply<Generated>> {
         let format = self.format(&generate)?;
         let scrubber = &self.connection.http.scrubber;
         let teller = format
@@ -155,7 +152,7 @@ impl Remote {
     }
 
     /// Sets the likely cost of a request aside, unless the run stops before there is room for it.
-    pub(crate) async fn set_aside(&self, cost: Option<f64>) -> Result<Promise, ModelError> {
+    pub(crate) async fn set_aside(&self, cost: Option<f64>) -> Result<Promise> {
         let promise = self.ledger.promise(cost.unwrap_or(0.0));
         self.connection.flow.unless_stopped(promise).await
     }

@@ -2,8 +2,8 @@
 //! most probable next tokens, and llama.cpp's forced tokens.
 
 use mary_contract::{
-    Generate, ModelError, Prompt, PromptForm, Reply, ReplyMeta, Sampling, Score, Scored, Usage,
-    prompt_tokens, text_tokens,
+    Generate, Prompt, PromptForm, Reply, ReplyMeta, Sampling, Score, Scored, Usage, prompt_tokens,
+    text_tokens,
 };
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::connection::{Question, Received};
 use crate::format::Echo;
 use crate::llamacpp;
 use crate::money::Promise;
-use crate::options::{Logprobs, bad};
+use crate::options::{Logprobs, Result, bad};
 use crate::remote::Remote;
 use crate::wire::{Read, RequestShape, words};
 
@@ -43,7 +43,7 @@ impl Sum {
 }
 
 impl Remote {
-    pub(crate) async fn score_one(&self, score: Score) -> Result<Reply<Scored>, ModelError> {
+    pub(crate) async fn score_one(&self, score: Score) -> Result<Reply<Scored>> {
         if score.continuations.is_empty() {
             return Ok(Reply::bare(Scored {
                 continuations: vec![],
@@ -93,7 +93,7 @@ impl Remote {
         })
     }
 
-    async fn score_by_top(&self, score: &Score, sum: &mut Sum) -> Result<Scored, ModelError> {
+    async fn score_by_top(&self, score: &Score, sum: &mut Sum) -> Result<Scored> {
         let generate = Generate {
             prompt: score.prefix.clone(),
             sampling: Sampling {
@@ -113,7 +113,7 @@ impl Remote {
         Ok(sum.add(received))
     }
 
-    async fn score_by_echo(&self, score: &Score, sum: &mut Sum) -> Result<Scored, ModelError> {
+    async fn score_by_echo(&self, score: &Score, sum: &mut Sum) -> Result<Scored> {
         let plain = self.entry.plain.and_then(|f| Some((f, f.echo()?)));
         let (format, echoes) =
             plain.ok_or_else(|| bad(format!("{} echoes no text", self.card.model)))?;
@@ -140,7 +140,7 @@ impl Remote {
         Ok(Scored { continuations })
     }
 
-    async fn score_by_force(&self, score: &Score, sum: &mut Sum) -> Result<Scored, ModelError> {
+    async fn score_by_force(&self, score: &Score, sum: &mut Sum) -> Result<Scored> {
         let (prefix, rendered) = match score.prefix.form {
             PromptForm::Plain => (plain_text(&score.prefix)?, false),
             PromptForm::Chat => (
@@ -175,7 +175,7 @@ impl Remote {
 }
 
 /// The prefix as plain text, or why it is none.
-fn plain_text(prompt: &Prompt) -> Result<String, ModelError> {
+fn plain_text(prompt: &Prompt) -> Result<String> {
     if prompt.has_images() {
         return Err(bad("a scored text cannot hold pictures over HTTP"));
     }

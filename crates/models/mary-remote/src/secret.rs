@@ -98,10 +98,9 @@ fn dotenv_line(line: &str) -> Option<(&str, String)> {
 
 pub(crate) fn missing(provider: &str, names: &[&str]) -> ModelError {
     let name = names.first().copied().unwrap_or("the key");
-    ModelError::new(
-        ErrorKind::Auth,
-        format!("{provider} needs a key, and {name} is neither in the environment nor in .env"),
-    )
+    let message =
+        format!("{provider} needs a key, and {name} is neither in the environment nor in .env");
+    ModelError::new(ErrorKind::Auth, message)
     .hint(format!(
         "put `{name}=…` into a file .env in the working directory, or `export {name}=…`; a key is never taken from an argument"
     ))

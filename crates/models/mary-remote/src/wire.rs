@@ -10,7 +10,7 @@ use mary_contract::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::options::{Options, bad};
+use crate::options::{Options, Result, bad};
 
 /// What a model is known not to accept. Starts from its name and grows when the provider says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -313,7 +313,7 @@ pub fn finite_score(
     logprobs: Vec<f64>,
     boundary_merged: bool,
     first_unscored: bool,
-) -> Result<ContinuationScore, ModelError> {
+) -> Result<ContinuationScore> {
     // Only a text of one token without anything before it has none to score.
     let none = tokens.is_empty() && !first_unscored;
     if none || tokens.len() != logprobs.len() {
@@ -342,8 +342,7 @@ pub fn finite_score(
         logprobs: logprobs.into_iter().map(|x| x.min(0.0) as f32).collect(),
         boundary_merged,
         first_unscored,
-        windowed: false,
-        details: None,
+        ..ContinuationScore::default()
     })
 }
 
@@ -374,7 +373,7 @@ pub fn top_scores(
 
 /// The token that spells the continuation exactly or, since a chat answer begins without the space
 /// that stands before a word in running text, without its leading space.
-fn pick(listed: &[(&str, f64)], continuation: &str) -> Result<ContinuationScore, ModelError> {
+fn pick(listed: &[(&str, f64)], continuation: &str) -> Result<ContinuationScore> {
     let find = |text: &str| listed.iter().find(|(token, _)| *token == text);
     match find(continuation).or_else(|| find(continuation.trim_start())) {
         Some((token, logprob)) => {

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// What this crate gives, or why not.
+pub(crate) type Result<T, E = TrainError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
     #[error("{0}")]

@@ -1,6 +1,6 @@
 //! Folders in Hugging Face layout, written so that transformers loads them.
 
-use crate::TrainError;
+use crate::{Result, TrainError};
 use half::{bf16, f16};
 use mary_weights::TensorType;
 use safetensors::serialize;
@@ -46,11 +46,11 @@ impl Storage {
 }
 
 /// Writes a file beside its place, then moves it there, so that a reader never sees half a file.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     mary_platform::replace_file(path, bytes).map_err(TrainError::file(path))
 }
 
-pub(crate) fn remove(path: &Path) -> Result<(), TrainError> {
+pub(crate) fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(TrainError::file(path)(error))
@@ -77,7 +77,7 @@ impl Writer {
         self.tensors.push((name.to_owned(), dims.to_vec(), bytes));
     }
 
-    pub(crate) fn write(self, path: &Path) -> Result<(), TrainError> {
+    pub(crate) fn write(self, path: &Path) -> Result<()> {
         self.write_with(path, [("format", "pt".to_owned())])
     }
 
@@ -85,7 +85,7 @@ impl Writer {
         self,
         path: &Path,
         metadata: [(&str, String); N],
-    ) -> Result<(), TrainError> {
+    ) -> Result<()> {
         let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
         let mut tensors = Vec::with_capacity(self.tensors.len());
         for (name, dims, bytes) in &self.tensors {
@@ -98,25 +98,21 @@ impl Writer {
     }
 }
 
-pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, TrainError> {
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>> {
     match mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         read => read.map(Some).map_err(TrainError::file(path)),
     }
 }
 
-pub(crate) fn read_json(path: &Path) -> Result<Value, TrainError> {
+pub(crate) fn read_json(path: &Path) -> Result<Value> {
     let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_SETTINGS)
         .map_err(TrainError::file(path))?;
     serde_json::from_str(&text).map_err(|e| TrainError::content(path, e))
 }
 
 /// The numbers of a tensor of 16 or 32 bits.
-pub(crate) fn read_tensor(
-    path: &Path,
-    name: &str,
-    view: &TensorView<'_>,
-) -> Result<Vec<f32>, TrainError> {
+pub(crate) fn read_tensor(path: &Path, name: &str, view: &TensorView<'_>) -> Result<Vec<f32>> {
     let dtype = match view.dtype() {
         Dtype::F32 => TensorType::F32,
         Dtype::F16 => TensorType::F16,

@@ -6,12 +6,12 @@
 
 use rayon::prelude::*;
 
-use crate::TrainError;
 use crate::job::TrainingJob;
 #[cfg(feature = "cuda")]
 use crate::net::cuda::{Gpu, GpuTrainer, Multiply};
 use crate::net::{Frozen, Gradients, Net, Parameters, Work, Workspace};
 use crate::optimizer::{reduce, update};
+use crate::{Result, TrainError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Device {
@@ -30,7 +30,7 @@ pub enum NumberType {
 
 impl Device {
     /// Says what is wrong with a device that cannot be used, before anything is prepared for it.
-    pub(crate) fn ready(self) -> Result<(), TrainError> {
+    pub(crate) fn ready(self) -> Result<()> {
         let Self::Cuda(number) = self else {
             return Ok(());
         };
@@ -82,8 +82,8 @@ impl<W: Default + Send> Slots<W> {
     pub(crate) fn add_up<T: Sync>(
         &mut self,
         work: &[T],
-        one: impl Fn(&T, &mut [f32], &mut W) -> Result<f64, TrainError> + Sync,
-    ) -> Result<(f64, f64), TrainError> {
+        one: impl Fn(&T, &mut [f32], &mut W) -> Result<f64> + Sync,
+    ) -> Result<(f64, f64)> {
         let slots = self.gradients.par_iter_mut();
         let losses: Vec<f64> = slots
             .zip(self.workspaces.par_iter_mut())
@@ -103,7 +103,7 @@ impl<W: Default + Send> Slots<W> {
 }
 
 /// Loss and norm of a step, where both are numbers.
-pub(crate) fn finite(step: u64, loss: f64, norm: f64) -> Result<(f64, f64), TrainError> {
+pub(crate) fn finite(step: u64, loss: f64, norm: f64) -> Result<(f64, f64)> {
     match loss.is_finite() && norm.is_finite() {
         true => Ok((loss, norm)),
         false => Err(TrainError::Diverged { step, loss }),
@@ -132,7 +132,7 @@ pub(crate) fn engine(
     job: &TrainingJob,
     compute: &ComputeSettings,
     how: Multiply,
-) -> Result<Engine, TrainError> {
+) -> Result<Engine> {
     let Device::Cuda(number) = compute.device else {
         return Ok(Engine::Cpu(CpuEngine::new(job, compute)));
     };
@@ -141,7 +141,7 @@ pub(crate) fn engine(
 }
 
 #[cfg(not(feature = "cuda"))]
-fn engine(job: &TrainingJob, compute: &ComputeSettings) -> Result<Engine, TrainError> {
+fn engine(job: &TrainingJob, compute: &ComputeSettings) -> Result<Engine> {
     compute.device.ready()?;
     Ok(Engine::Cpu(CpuEngine::new(job, compute)))
 }
@@ -162,7 +162,7 @@ impl CpuEngine {
         transposed: &[f32],
         work: &[Vec<Work>],
         scale: f32,
-    ) -> Result<(f64, f64), TrainError> {
+    ) -> Result<(f64, f64)> {
         let frozen = self.frozen.as_deref();
         self.slots.add_up(work, |work, gradient, ws| {
             let mut loss = 0.0;
@@ -181,7 +181,7 @@ impl CpuEngine {
     }
 }
 
-pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
@@ -189,7 +189,7 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
 }
 
 impl Learner {
-    pub(crate) fn new(job: TrainingJob, compute: &ComputeSettings) -> Result<Self, TrainError> {
+    pub(crate) fn new(job: TrainingJob, compute: &ComputeSettings) -> Result<Self> {
         #[cfg(feature = "cuda")]
         let engine = engine(&job, compute, Multiply::default())?;
         #[cfg(not(feature = "cuda"))]
@@ -201,7 +201,7 @@ impl Learner {
         job: TrainingJob,
         compute: &ComputeSettings,
         engine: Engine,
-    ) -> Result<Self, TrainError> {
+    ) -> Result<Self> {
         Ok(Self {
             pool: pool(compute.threads)?,
             engine,
@@ -235,7 +235,7 @@ impl Learner {
         }
     }
 
-    pub(crate) fn replace_adapter(&mut self, new: Vec<f32>) -> Result<(), TrainError> {
+    pub(crate) fn replace_adapter(&mut self, new: Vec<f32>) -> Result<()> {
         if let Some((_, values)) = &mut self.job.adapter {
             *values = new;
         }
@@ -255,7 +255,7 @@ impl Learner {
         work: &[Vec<Work>],
         weight: f64,
         (step, rate): (u64, f64),
-    ) -> Result<(f64, f64), TrainError> {
+    ) -> Result<(f64, f64)> {
         let scale = (1.0 / weight) as f32;
         self.turn();
         self.turned &= self.job.adapter.is_some();
@@ -315,7 +315,7 @@ impl Learner {
         }
     }
 
-    pub(crate) fn fetch(&mut self) -> Result<(), TrainError> {
+    pub(crate) fn fetch(&mut self) -> Result<()> {
         match &mut self.engine {
             Engine::Cpu(_) => {}
             #[cfg(feature = "cuda")]
@@ -334,8 +334,8 @@ impl Learner {
 
     pub(crate) fn with<T: Send>(
         &mut self,
-        act: impl FnOnce(&Net, &Parameters<'_>) -> Result<T, TrainError> + Send,
-    ) -> Result<T, TrainError> {
+        act: impl FnOnce(&Net, &Parameters<'_>) -> Result<T> + Send,
+    ) -> Result<T> {
         self.turn();
         #[cfg(feature = "cuda")]
         if matches!(self.engine, Engine::Gpu(_)) {
@@ -352,7 +352,7 @@ impl Learner {
     }
 
     /// For every pack, the targets that count: log-probability, and whether none was more probable.
-    pub(crate) fn answers(&mut self, work: &[Work]) -> Result<Vec<Vec<(f32, bool)>>, TrainError> {
+    pub(crate) fn answers(&mut self, work: &[Work]) -> Result<Vec<Vec<(f32, bool)>>> {
         #[cfg(feature = "cuda")]
         if let Engine::Gpu(gpu) = &mut self.engine {
             let all: Vec<&Work> = work.iter().collect();

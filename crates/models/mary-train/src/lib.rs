@@ -33,6 +33,7 @@ pub mod tokenizer;
 mod tune;
 mod vision;
 
+pub(crate) use error::Result;
 pub use error::TrainError;
 pub use mary_generators::small_world as corpus;
 

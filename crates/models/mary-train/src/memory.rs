@@ -2,8 +2,8 @@
 
 use mary_platform::available_memory;
 
-use crate::TrainError;
 use crate::net::{Layout, Shape};
+use crate::{Result, TrainError};
 use mary_weights::architecture::Architecture;
 use mary_weights::architecture::config::Block;
 
@@ -99,7 +99,7 @@ fn halves(number: usize, least: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(half(&number), half)
 }
 
-fn growing_bytes(shape: &Shape, slots: usize) -> Result<u64, TrainError> {
+fn growing_bytes(shape: &Shape, slots: usize) -> Result<u64> {
     let parameters = Layout::new(shape)?.total as u64;
     let slots = slots as u64;
     let sequences = slots * sequence(&shape.architecture()?, shape.context, 1_000_000);
@@ -108,7 +108,7 @@ fn growing_bytes(shape: &Shape, slots: usize) -> Result<u64, TrainError> {
 
 impl Estimate {
     /// Of growing a model, `slots` sequences at a time.
-    pub fn growing(shape: &Shape, slots: usize) -> Result<Self, TrainError> {
+    pub fn growing(shape: &Shape, slots: usize) -> Result<Self> {
         let mut smaller = Vec::new();
         for fewer in halves(slots, 1) {
             smaller.push((format!("slots = {fewer}"), growing_bytes(shape, fewer)?));
@@ -160,7 +160,7 @@ impl Estimate {
     }
 
     /// The estimate, or an error that names settings that would fit.
-    pub fn check(&self, limit: Option<u64>) -> Result<u64, TrainError> {
+    pub fn check(&self, limit: Option<u64>) -> Result<u64> {
         let Some(limit) = limit.or_else(available_memory) else {
             return Ok(self.bytes);
         };

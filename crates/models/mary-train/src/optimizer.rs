@@ -1,6 +1,6 @@
 //! AdamW with a warm-up and a cosine, gradient clipping, and sums in a fixed order.
 
-use mary_kernels::simd::dispatch;
+use crate::net::kernels::vectorised;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -106,17 +106,14 @@ impl AdamStep {
         scale: f32,
     ) {
         let keep = 1.0 - self.whole_rate * decay;
-        dispatch(
-            #[inline(always)]
-            || {
-                for (((p, g), m), v) in p.iter_mut().zip(g).zip(m.iter_mut()).zip(v.iter_mut()) {
-                    let g = g * scale;
-                    *m = self.beta1 * *m + (1.0 - self.beta1) * g;
-                    *v = self.beta2 * *v + (1.0 - self.beta2) * g * g;
-                    *p = *p * keep - self.rate * *m / ((*v).sqrt() * self.root2 + self.eps);
-                }
-            },
-        );
+        vectorised!({
+            for (((p, g), m), v) in p.iter_mut().zip(g).zip(m.iter_mut()).zip(v.iter_mut()) {
+                let g = g * scale;
+                *m = self.beta1 * *m + (1.0 - self.beta1) * g;
+                *v = self.beta2 * *v + (1.0 - self.beta2) * g * g;
+                *p = *p * keep - self.rate * *m / ((*v).sqrt() * self.root2 + self.eps);
+            }
+        });
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::corpus::HeldOut;
 use crate::net::{Net, Packed, Parameters, Workspace};
-use crate::{TrainError, tokenizer};
+use crate::{Result, tokenizer};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -51,9 +51,9 @@ pub(crate) struct Prober {
 }
 
 impl Prober {
-    pub(crate) fn new(tokenizer: &Tokenizer, end: u32, seed: u64) -> Result<Self, TrainError> {
+    pub(crate) fn new(tokenizer: &Tokenizer, end: u32, seed: u64) -> Result<Self> {
         let held_out = HeldOut::new(seed, PER_PARADIGM);
-        let packed = |text: &str| -> Result<Packed, TrainError> {
+        let packed = |text: &str| -> Result<Packed> {
             let mut tokens = vec![end];
             tokens.extend(tokenizer::encode(tokenizer, text)?);
             Ok(Packed::from_window(&tokens))
@@ -63,13 +63,13 @@ impl Prober {
             .iter()
             .map(|p| Ok((p.phenomenon, (packed(&p.good)?, packed(&p.bad)?))))
             .filter(|p| !matches!(p, Ok((_, (a, b))) if a.tokens.len() != b.tokens.len()))
-            .collect::<Result<_, TrainError>>()?;
+            .collect::<Result<_>>()?;
         let comparisons = held_out
             .comparisons
             .iter()
             .map(|c| Ok((packed(&c.good)?, packed(&c.bad)?)))
-            .collect::<Result<_, TrainError>>()?;
-        let alone = |text: String| -> Result<Packed, TrainError> {
+            .collect::<Result<_>>()?;
+        let alone = |text: String| -> Result<Packed> {
             let mut tokens = tokenizer::encode(tokenizer, &text)?;
             tokens.push(end);
             Ok(Packed::from_window(&tokens))
@@ -87,14 +87,9 @@ impl Prober {
         })
     }
 
-    pub(crate) fn run(
-        &self,
-        step: u64,
-        net: &Net,
-        p: &Parameters<'_>,
-    ) -> Result<ProbeReport, TrainError> {
-        let prefer = |ws: &mut Workspace, (good, bad): &Pair| -> Result<f64, TrainError> {
-            let mut total = |packed: &Packed| -> Result<f64, TrainError> {
+    pub(crate) fn run(&self, step: u64, net: &Net, p: &Parameters<'_>) -> Result<ProbeReport> {
+        let prefer = |ws: &mut Workspace, (good, bad): &Pair| -> Result<f64> {
+            let mut total = |packed: &Packed| -> Result<f64> {
                 let found = net.log_probabilities(p, packed, ws)?;
                 Ok(found.iter().map(|x| f64::from(*x)).sum())
             };
@@ -130,7 +125,7 @@ impl Prober {
         })
     }
 
-    fn distance(&self, net: &Net, p: &Parameters<'_>) -> Result<(f64, f64), TrainError> {
+    fn distance(&self, net: &Net, p: &Parameters<'_>) -> Result<(f64, f64)> {
         let mut ws = Workspace::default();
         let (mut r2, mut slopes) = (Vec::new(), Vec::new());
         for format in &self.numbers {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::hf::{read_if_there, write_whole};
-use crate::{Storage, TrainError, TuneSettings, TuningRecipe};
+use crate::{Result, Storage, TrainError, TuneSettings, TuningRecipe};
 
 /// The file beside an adapter or a merged model.
 pub const PROVENANCE: &str = "provenance.json";
@@ -83,7 +83,7 @@ pub enum Reuse {
 
 impl Provenance {
     /// What these settings would make an adapter from. Reads the base model and the tuning set.
-    pub fn planned(settings: &TuneSettings) -> Result<Self, TrainError> {
+    pub fn planned(settings: &TuneSettings) -> Result<Self> {
         Ok(Self {
             schema: SCHEMA,
             program: program(),
@@ -96,7 +96,7 @@ impl Provenance {
     }
 
     /// Whether the adapter in a folder is the one this would make.
-    pub fn reuse(&self, folder: &Path) -> Result<Reuse, TrainError> {
+    pub fn reuse(&self, folder: &Path) -> Result<Reuse> {
         let there = reuse(folder, &["adapter_config.json"], self)?;
         Ok(
             match there == Reuse::Same && read::<Self>(folder)?.is_some_and(|f| f.is_interrupted())
@@ -115,7 +115,7 @@ impl Provenance {
 impl MergedProvenance {
     /// What merging this adapter into this base would make a model from. Of a GGUF file only the matrices
     /// that the adapter changes are stored anew, in 32 bits.
-    pub fn planned(base: &Path, adapter: &Path, storage: Storage) -> Result<Self, TrainError> {
+    pub fn planned(base: &Path, adapter: &Path, storage: Storage) -> Result<Self> {
         let (base, gguf) = fingerprint(base)?;
         let storage = match gguf {
             true => "as stored, changed matrices in float32",
@@ -135,20 +135,20 @@ impl MergedProvenance {
     }
 
     /// What the model in a folder was made from; None where it does not say, or was not merged here.
-    pub fn read(folder: &Path) -> Result<Option<Self>, TrainError> {
+    pub fn read(folder: &Path) -> Result<Option<Self>> {
         // Other tools may call a file so: what is none of ours says nothing.
         let text = read_if_there(&folder.join(PROVENANCE))?;
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     /// Whether the model in a folder is the one this would make.
-    pub fn reuse(&self, folder: &Path) -> Result<Reuse, TrainError> {
+    pub fn reuse(&self, folder: &Path) -> Result<Reuse> {
         reuse(folder, &["config.json", MERGED_GGUF], self)
     }
 }
 
 /// Before a folder's files are replaced: what it said of them no longer holds.
-pub(crate) fn forget(folder: &Path) -> Result<(), TrainError> {
+pub(crate) fn forget(folder: &Path) -> Result<()> {
     crate::hf::remove(&folder.join(PROVENANCE))
 }
 
@@ -157,7 +157,7 @@ fn program() -> String {
 }
 
 /// A model's fingerprint, and whether it is a GGUF file.
-fn fingerprint(model: &Path) -> Result<(String, bool), TrainError> {
+fn fingerprint(model: &Path) -> Result<(String, bool)> {
     let fail = |e: mary_contract::ModelError| TrainError::content(model, e);
     let checkpoint = Checkpoint::open(model).map_err(fail)?;
     Ok((
@@ -166,7 +166,7 @@ fn fingerprint(model: &Path) -> Result<(String, bool), TrainError> {
     ))
 }
 
-fn hash_of(files: &[&Path]) -> Result<String, TrainError> {
+fn hash_of(files: &[&Path]) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
     for path in files {
         let file = mary_platform::open_plain(path).map_err(TrainError::file(path))?;
@@ -183,21 +183,21 @@ fn hash_of(files: &[&Path]) -> Result<String, TrainError> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-fn read<T: DeserializeOwned>(folder: &Path) -> Result<Option<T>, TrainError> {
+fn read<T: DeserializeOwned>(folder: &Path) -> Result<Option<T>> {
     let path = folder.join(PROVENANCE);
     let text = read_if_there(&path)?;
     let read = text.map(|text| serde_json::from_str(&text)).transpose();
     read.map_err(|e| TrainError::content(&path, e))
 }
 
-pub(crate) fn write(folder: &Path, what: &impl Serialize) -> Result<(), TrainError> {
+pub(crate) fn write(folder: &Path, what: &impl Serialize) -> Result<()> {
     let path = folder.join(PROVENANCE);
     let text = serde_json::to_string_pretty(what).map_err(|e| TrainError::content(&path, e))?;
     write_whole(&path, format!("{text}\n").as_bytes())
 }
 
 /// `signs` are the files of which one is there where something is.
-fn reuse<T>(folder: &Path, signs: &[&str], wanted: &T) -> Result<Reuse, TrainError>
+fn reuse<T>(folder: &Path, signs: &[&str], wanted: &T) -> Result<Reuse>
 where
     T: Serialize + DeserializeOwned,
 {

@@ -1,8 +1,8 @@
 //! The state a run resumes from: one file, replaced whole, bound to its recipe.
 
-use crate::TrainError;
 use crate::hf::{Storage, Writer};
 use crate::optimizer::Moments;
+use crate::{Result, TrainError};
 use safetensors::SafeTensors;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub(crate) fn save<P: Serialize>(
     recipe: &str,
     (step, position): (u64, &P),
     arrays: &[(&str, &[f32])],
-) -> Result<(), TrainError> {
+) -> Result<()> {
     let mut writer = Writer::new(Storage::F32);
     for (name, values) in arrays {
         writer.add(name, &[values.len()], values);
@@ -37,7 +37,7 @@ pub(crate) fn save<P: Serialize>(
 
 impl<P: DeserializeOwned> State<P> {
     /// Loads a state of the same recipe; None where there is no file.
-    pub(crate) fn load(path: &Path, recipe: &str) -> Result<Option<Self>, TrainError> {
+    pub(crate) fn load(path: &Path, recipe: &str) -> Result<Option<Self>> {
         if !path.exists() {
             return Ok(None);
         }
@@ -74,12 +74,7 @@ impl<P: DeserializeOwned> State<P> {
     }
 
     /// One of its arrays, which must have this many numbers.
-    pub(crate) fn take(
-        &mut self,
-        path: &Path,
-        name: &str,
-        count: usize,
-    ) -> Result<Vec<f32>, TrainError> {
+    pub(crate) fn take(&mut self, path: &Path, name: &str, count: usize) -> Result<Vec<f32>> {
         let found = self.arrays.remove(name).unwrap_or_default();
         match found.len() == count {
             true => Ok(found),
@@ -90,7 +85,7 @@ impl<P: DeserializeOwned> State<P> {
         }
     }
 
-    pub(crate) fn moments(&mut self, path: &Path, count: usize) -> Result<Moments, TrainError> {
+    pub(crate) fn moments(&mut self, path: &Path, count: usize) -> Result<Moments> {
         Ok(Moments {
             first: self.take(path, "first", count)?,
             second: self.take(path, "second", count)?,

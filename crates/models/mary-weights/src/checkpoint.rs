@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use mary_contract::{ErrorKind, ModelError, NamedToken, Start, StartTokens, TEXT_ENDS};
+use mary_contract::{NamedToken, Start, StartTokens, TEXT_ENDS};
 use serde_json::Value;
 
+use crate::fault::{Result, bad_request};
 use crate::folder::{Sidecars, Weights};
 use crate::gguf::{Additions, Gguf, parts, projector::Projector, rewrite};
 use crate::mapped::{Mapped, RawBytes};
@@ -65,12 +66,12 @@ impl std::fmt::Debug for Checkpoint {
 impl Checkpoint {
     /// Opens a folder (Hugging Face layout, or with one `.gguf` file in it) or a `.gguf` file.
     /// Reads headers only; checks files, index, sizes, offsets, and that the tokenizer fits.
-    pub fn open(path: &Path) -> Result<Self, ModelError> {
+    pub fn open(path: &Path) -> Result<Self> {
         Self::open_with(path, None)
     }
 
     /// The same with the tokenizer of another folder, for models that are published without one.
-    pub fn open_with(path: &Path, tokenizer: Option<&Path>) -> Result<Self, ModelError> {
+    pub fn open_with(path: &Path, tokenizer: Option<&Path>) -> Result<Self> {
         if !path.exists() {
             return Err(fault::missing(path, "no such file or folder"));
         }
@@ -82,10 +83,10 @@ impl Checkpoint {
         if let Some(gguf) = gguf {
             return match tokenizer {
                 None => Self::open_gguf(&gguf, None),
-                Some(_) => Err(ModelError::new(
-                    ErrorKind::BadRequest,
-                    format!("{}: a GGUF file has its own tokenizer", gguf.display()),
-                )
+                Some(_) => Err(bad_request(format!(
+                    "{}: a GGUF file has its own tokenizer",
+                    gguf.display()
+                ))
                 .hint("leave out --model-arg tokenizer=…")),
             };
         }
@@ -98,7 +99,7 @@ impl Checkpoint {
     }
 
     /// Opens a GGUF file with a tower for pictures that lies in another file (`mmproj`).
-    pub fn open_seeing(path: &Path, projector: &Path) -> Result<Self, ModelError> {
+    pub fn open_seeing(path: &Path, projector: &Path) -> Result<Self> {
         for file in [path, projector] {
             if !file.is_file() {
                 return Err(fault::missing(file, "no such file"));
@@ -107,7 +108,7 @@ impl Checkpoint {
         Self::open_gguf(path, Some(projector))
     }
 
-    pub fn from_embedded(files: EmbeddedFiles<'static>) -> Result<Self, ModelError> {
+    pub fn from_embedded(files: EmbeddedFiles<'static>) -> Result<Self> {
         let sidecars = Sidecars::compiled(&[
             ("config.json", Some(files.config)),
             ("tokenizer.json", Some(files.tokenizer)),
@@ -117,11 +118,7 @@ impl Checkpoint {
         Self::assemble(&sidecars, config, Weights::compiled(files.safetensors)?)
     }
 
-    fn assemble(
-        files: &Sidecars,
-        mut config: Value,
-        mut weights: Weights,
-    ) -> Result<Self, ModelError> {
+    fn assemble(files: &Sidecars, mut config: Value, mut weights: Weights) -> Result<Self> {
         let told = OWN_CODE
             .iter()
             .find(|(name, _)| weights.tensors.contains_key(*name));
@@ -149,7 +146,7 @@ impl Checkpoint {
         .checked(&files.folder)
     }
 
-    fn open_gguf(path: &Path, projector: Option<&Path>) -> Result<Self, ModelError> {
+    fn open_gguf(path: &Path, projector: Option<&Path>) -> Result<Self> {
         let mut files = parts::open(path)?;
         let gguf = Gguf::read(&files)?;
         let source = gguf.metadata.text("tokenizer.chat_template");
@@ -189,7 +186,7 @@ impl Checkpoint {
     }
 
     /// The last look before anybody works with it: does the tokenizer belong to the embedding?
-    fn checked(self, path: &Path) -> Result<Self, ModelError> {
+    fn checked(self, path: &Path) -> Result<Self> {
         bounds::check(&self.config, &self.tensors).map_err(|why| {
             fault::bad(path, why)
                 .hint("the file is damaged, or is not what it says; fetch it again")
@@ -252,7 +249,7 @@ impl Checkpoint {
     }
 
     /// The numbers of a tensor, row-major, converted or dequantised.
-    pub fn read_f32(&self, name: &str) -> Result<Vec<f32>, ModelError> {
+    pub fn read_f32(&self, name: &str) -> Result<Vec<f32>> {
         let (tensor, bytes) = self.find(name)?;
         match self.made(name)? {
             Some(made) => Ok(mary_kernels::dequant::numbers(tensor.info.dtype, &made)),
@@ -261,7 +258,7 @@ impl Checkpoint {
     }
 
     /// The blocks of a matrix in one of the hub's own formats.
-    fn made(&self, name: &str) -> Result<Option<Vec<u8>>, ModelError> {
+    fn made(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let Some(recipe) = self.packed.recipes.get(name) else {
             return Ok(None);
         };
@@ -285,19 +282,16 @@ impl Checkpoint {
     /// The bytes of a tensor as stored, little-endian (ggml blocks for quantised types), in the
     /// row order of Hugging Face. A quantised tensor that is stored transposed (GPT-2's linear
     /// layers in GGUF files) cannot be given this way and is an error: use [`Self::read_f32`].
-    pub fn read_raw(&self, name: &str) -> Result<Cow<'_, [u8]>, ModelError> {
+    pub fn read_raw(&self, name: &str) -> Result<Cow<'_, [u8]>> {
         let (tensor, bytes) = self.find(name)?;
         if let Some(made) = self.made(name)? {
             return Ok(Cow::Owned(made));
         }
         tensor.read_raw(bytes).ok_or_else(|| {
-            ModelError::new(
-                ErrorKind::BadRequest,
-                format!(
-                    "tensor `{name}` ({}) can only be read as numbers",
-                    tensor.info.dtype
-                ),
-            )
+            bad_request(format!(
+                "tensor `{name}` ({}) can only be read as numbers",
+                tensor.info.dtype
+            ))
         })
     }
 
@@ -307,7 +301,7 @@ impl Checkpoint {
     }
 
     /// The same to keep: a tensor that is stored as it is needed stays in the mapped file.
-    pub fn share_raw(&self, name: &str) -> Result<RawBytes, ModelError> {
+    pub fn share_raw(&self, name: &str) -> Result<RawBytes> {
         let raw = self.read_raw(name)?;
         let tensor = self.tensors.get(name);
         match (raw, tensor.and_then(|t| Some((self.files.get(t.file)?, t)))) {
@@ -318,7 +312,7 @@ impl Checkpoint {
 
     /// Writes a GGUF model anew to `out` with numbers added to some tensors, in the order of
     /// [`Self::read_f32`]. What is changed is stored in 32 bits, the rest stays as it is.
-    pub fn rewrite_gguf(&self, out: &Path, additions: &dyn Additions) -> Result<(), ModelError> {
+    pub fn rewrite_gguf(&self, out: &Path, additions: &dyn Additions) -> Result<()> {
         match self.files.as_slice() {
             [file] if self.is_gguf() => rewrite::rewrite(file, &self.tensors, out, additions),
             files => {
@@ -337,7 +331,7 @@ impl Checkpoint {
         !self.files.is_empty() && self.files.iter().all(magic)
     }
 
-    fn find(&self, name: &str) -> Result<(&Stored, &[u8]), ModelError> {
+    fn find(&self, name: &str) -> Result<(&Stored, &[u8])> {
         let first = self.files.first().map_or(Path::new(""), |f| &f.path);
         let missing = || fault::bad(first, format!("there is no tensor `{name}`"));
         let tensor = self.tensors.get(name).ok_or_else(missing)?;
@@ -378,7 +372,7 @@ impl Checkpoint {
     /// Content hash (blake3) of weights, configuration and tokenizer; the names of weight files
     /// and folders play no part. The first call reads every byte, on all threads, unless the hash of a
     /// file is remembered ([`crate::remember_hashes_in`]); later calls are free.
-    pub fn fingerprint(&self) -> Result<String, ModelError> {
+    pub fn fingerprint(&self) -> Result<String> {
         if let Some(known) = self.fingerprint.get() {
             return Ok(known.clone());
         }
@@ -404,7 +398,7 @@ impl Checkpoint {
 }
 
 /// The `.gguf` file of a folder that holds exactly one model of the kind.
-fn only_gguf(folder: &Path) -> Result<Option<PathBuf>, ModelError> {
+fn only_gguf(folder: &Path) -> Result<Option<PathBuf>> {
     let entries = std::fs::read_dir(folder).map_err(|e| fault::io(folder, &e))?;
     let mut found: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -448,7 +442,7 @@ impl Checkpoint {
     }
 
     /// The token that stands before a plain text.
-    pub fn start_token(&self, start: &Start) -> Result<Option<u32>, ModelError> {
+    pub fn start_token(&self, start: &Start) -> Result<Option<u32>> {
         let tokenizer = self.tokenizer();
         Ok(match start {
             Start::Model => tokenizer.bos().filter(|_| tokenizer.adds_bos()),
@@ -458,8 +452,7 @@ impl Checkpoint {
             Start::Token(name) => Some(tokenizer.id(name).ok_or_else(|| {
                 let message = format!("this model has no token `{name}` to put before a text");
                 let known = self.start_tokens().words();
-                ModelError::new(ErrorKind::BadRequest, message)
-                    .hint(format!("{known}; --start takes {}", Start::VALUES))
+                bad_request(message).hint(format!("{known}; --start takes {}", Start::VALUES))
             })?),
         })
     }

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::fault::{Result, internal};
 use crate::gguf::parts::Part;
 use mary_contract::{ErrorKind, ModelError, ModelRef};
 use mary_fetch::hub::{Entry, Hub, HubError, Listing, Names, Repository};
@@ -19,7 +20,7 @@ pub(crate) fn from_hub(
     repository: &str,
     revision: Option<&str>,
     wanted: NeededFiles,
-) -> Result<PathBuf, ModelError> {
+) -> Result<PathBuf> {
     let repository = Repository {
         id: format!("{owner}/{repository}"),
         revision: revision.map(str::to_owned),
@@ -29,7 +30,7 @@ pub(crate) fn from_hub(
 
 /// The branches and tags of a repository, as the hub lists them; nothing when the hub may not be
 /// asked.
-pub fn names(id: &str) -> Result<Option<Names>, ModelError> {
+pub fn names(id: &str) -> Result<Option<Names>> {
     apart(id, || {
         let hub = Hub::from_env()?;
         if hub.offline {
@@ -50,16 +51,10 @@ pub fn cached(model: &ModelRef) -> Option<PathBuf> {
 }
 
 /// The hub's client waits in its own runtime, which must not be started inside another one.
-fn apart<T: Send>(
-    id: &str,
-    work: impl FnOnce() -> Result<T, HubError> + Send,
-) -> Result<T, ModelError> {
+fn apart<T: Send>(id: &str, work: impl FnOnce() -> Result<T, HubError> + Send) -> Result<T> {
     match std::thread::scope(|scope| scope.spawn(work).join()) {
         Ok(done) => done.map_err(|error| explain(&error)),
-        Err(_) => Err(ModelError::new(
-            ErrorKind::Internal,
-            format!("fetching {id} from the hub broke down"),
-        )),
+        Err(_) => Err(internal(format!("fetching {id} from the hub broke down"))),
     }
 }
 

@@ -10,7 +10,7 @@ pub mod architecture;
 mod bounds;
 pub mod catalogue;
 mod checkpoint;
-mod fault;
+pub mod fault;
 mod folder;
 mod gguf;
 pub mod hub;

@@ -6,12 +6,13 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{ErrorKind, ModelError, ModelRef};
+use mary_contract::ModelRef;
 
+use crate::fault::{Result, not_found};
 use crate::hub::{NeededFiles, from_hub};
 use crate::{catalogue, fault};
 
-pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
+pub fn locate(model: &ModelRef) -> Result<PathBuf> {
     let name = &model.name;
     let path = expand_home(name);
     if path.exists() && model.revision.is_none() {
@@ -27,10 +28,9 @@ pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
     if let Some(entry) = catalogue::find(name) {
         return match entry.located(&catalogue::models_dir()?) {
             Some(path) => Ok(path),
-            None => Err(ModelError::new(
-                ErrorKind::NotFound,
-                format!("`{name}` is in the catalogue but not on this machine"),
-            )
+            None => Err(not_found(format!(
+                "`{name}` is in the catalogue but not on this machine"
+            ))
             .hint(format!("fetch it with: mary models pull {name}"))),
         };
     }
@@ -51,10 +51,9 @@ pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
             let file = NeededFiles::File(file.join("/"));
             from_hub(owner, repository, model.revision.as_deref(), file)
         }
-        _ => Err(ModelError::new(
-            ErrorKind::NotFound,
-            format!("`{model}` is neither a path, nor in the catalogue, nor a hub id"),
-        )
+        _ => Err(not_found(format!(
+            "`{model}` is neither a path, nor in the catalogue, nor a hub id"
+        ))
         .hint(format!(
             "a path, owner/repository on the hub, or one of: {}",
             catalogue::names(&model.provider).join(", ")
@@ -64,7 +63,7 @@ pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
 
 /// The folder of a tokenizer that is named apart from its model: a folder or a file in it, a model of
 /// the catalogue, or a hub id, of which only the small files are fetched.
-pub fn locate_tokenizer(name: &str) -> Result<PathBuf, ModelError> {
+pub fn locate_tokenizer(name: &str) -> Result<PathBuf> {
     let path = expand_home(name);
     if path.is_dir() {
         return Ok(path);

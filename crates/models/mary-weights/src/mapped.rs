@@ -5,11 +5,11 @@ use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mary_contract::ModelError;
 use mary_platform::open_plain;
 use memmap2::Mmap;
 
 use crate::fault;
+use crate::fault::Result;
 
 #[derive(Clone)]
 enum Bytes {
@@ -76,7 +76,7 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    pub fn open(path: &Path) -> Result<Self, ModelError> {
+    pub fn open(path: &Path) -> Result<Self> {
         if path.is_dir() {
             return Err(fault::bad(path, "is a folder where a file was expected"));
         }

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
-use mary_contract::{CheckpointName, ErrorKind, ModelError, read_amount};
+use mary_contract::{CheckpointName, ErrorKind, read_amount};
 
+use crate::fault::Result;
 use crate::{fault, hub};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct Listed {
 /// The checkpoints of a hub repository in the order of training: its branches and tags that are called
 /// like checkpoints. Where the hub may not or cannot be asked, the schedule that the makers published,
 /// if it is known here; a repository that does not exist is an error at once.
-pub fn on_hub(id: &str) -> Result<Vec<String>, ModelError> {
+pub fn on_hub(id: &str) -> Result<Vec<String>> {
     let asked = match hub::names(id) {
         Ok(names) => names,
         // What is in the cache can be used without the hub; what is not says so when its turn comes.
@@ -64,7 +65,7 @@ pub fn published(id: &str) -> Vec<String> {
 /// Reads a table: a line for each checkpoint, its name and, behind a comma, tab or space, the tokens it
 /// had seen (`4B`, `1.5T`, `12000000`). Empty lines, lines that begin with `#` and a head `name` are
 /// left out. The order is that of the tokens where every line has them, else that of the file.
-pub fn read_table(path: &Path) -> Result<Vec<Listed>, ModelError> {
+pub fn read_table(path: &Path) -> Result<Vec<Listed>> {
     let text = mary_platform::read_plain_text(path, 64 << 20).map_err(|e| fault::io(path, &e))?;
     let mut all: Vec<Listed> = Vec::new();
     for (number, line) in text.lines().enumerate() {

@@ -16,6 +16,7 @@ use serde::Serialize as _;
 use serde_json::json;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
+use crate::fault::Result;
 use crate::folder::Sidecars;
 use crate::{Tokenizer, fault};
 
@@ -80,10 +81,7 @@ impl ChatTemplate {
 
     /// The template of a folder: `chat_template.jinja`, `chat_template.json`, or the entry in
     /// `tokenizer_config.json` (where several are named, the one called `default`).
-    pub(crate) fn of_folder(
-        files: &Sidecars,
-        tokenizer: &Tokenizer,
-    ) -> Result<Option<Self>, ModelError> {
+    pub(crate) fn of_folder(files: &Sidecars, tokenizer: &Tokenizer) -> Result<Option<Self>> {
         let settings = files.json("tokenizer_config.json").unwrap_or_default();
         let (name, source) = if let Some(bytes) = files.get("chat_template.jinja") {
             let text = String::from_utf8_lossy(bytes).into_owned();
@@ -119,11 +117,7 @@ impl ChatTemplate {
 
     /// The rendered text; tokenise it with `add_special = false`, the template writes its own
     /// special tokens.
-    pub fn render(
-        &self,
-        prompt: &Prompt,
-        add_generation_prompt: bool,
-    ) -> Result<String, ModelError> {
+    pub fn render(&self, prompt: &Prompt, add_generation_prompt: bool) -> Result<String> {
         // As Hugging Face passes them: no tools and no documents is `none`, not undefined.
         let mut variables = json!({
             "messages": messages(prompt),
@@ -148,14 +142,12 @@ impl ChatTemplate {
             JinjaKind::InvalidOperation => ErrorKind::BadRequest,
             _ => ErrorKind::BadModel,
         };
-        ModelError::new(
-            kind,
-            format!(
-                "the chat template refused the conversation: {}",
-                describe(error)
-            ),
-        )
-        .hint("use plain prompts, or a conversation of the form the model was trained on")
+        let message = format!(
+            "the chat template refused the conversation: {}",
+            describe(error)
+        );
+        ModelError::new(kind, message)
+            .hint("use plain prompts, or a conversation of the form the model was trained on")
     }
 
     pub fn source(&self) -> &str {

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use ahash::AHashMap;
 use flate2::read::MultiGzDecoder;
-use mary_contract::ModelError;
 use rayon::prelude::*;
 
 use crate::fault;
+use crate::fault::Result;
 use crate::mapped::Mapped;
 
 /// No word is longer; word2vec's own limit is 100 bytes.
@@ -38,7 +38,7 @@ impl std::fmt::Debug for StaticVectors {
 }
 
 impl StaticVectors {
-    pub fn open(path: &Path) -> Result<Self, ModelError> {
+    pub fn open(path: &Path) -> Result<Self> {
         let file = Mapped::open(path)?;
         let result = if file.starts_with(&[0x1f, 0x8b]) {
             inflate(&file).and_then(|bytes| Self::parse(&bytes))

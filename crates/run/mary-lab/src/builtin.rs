@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{
     ErrorKind, Generator, Intervener, Model, ModelCard, ModelError, ModelRef, ModelSettings,
-    Observer, Provider, Scorer, Start, Tokens,
+    Observer, OpenedModel, Provider, Scorer, Start, Tokens,
 };
 use mary_local::provider;
 use mary_weights::{Checkpoint, EmbeddedFiles};
@@ -120,11 +120,7 @@ impl Provider for Builtin {
         checkpoint(model).is_ok_and(|c| provider::fits_beside(&c, settings))
     }
 
-    fn open(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<Box<dyn Model>, ModelError> {
+    fn open(&self, model: &ModelRef, settings: &ModelSettings) -> OpenedModel {
         let inner = provider::open(model, &|| checkpoint(model), settings)?;
         let mut card = inner.card().clone();
         card.remarks.push(REMARK.to_owned());

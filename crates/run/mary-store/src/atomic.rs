@@ -6,9 +6,9 @@ use mary_contract::StoreError;
 use mary_platform::replace_file;
 use serde::Serialize;
 
-use crate::fault::{corrupt, io_at};
+use crate::fault::{Result, corrupt, io_at};
 
-pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StoreError> {
+pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let mut bytes = serde_json::to_vec_pretty(value).map_err(unwritable(path))?;
     bytes.push(b'\n');
     replace_file(path, &bytes).map_err(io_at(path))

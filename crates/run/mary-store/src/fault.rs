@@ -6,6 +6,9 @@ use std::path::Path;
 
 use mary_contract::StoreError;
 
+/// What this crate gives, or why not.
+pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
     move |source| StoreError::Io {
         path: path.to_owned(),

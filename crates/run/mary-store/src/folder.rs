@@ -9,7 +9,7 @@ use mary_platform::read_plain;
 use serde::de::DeserializeOwned;
 
 use crate::atomic;
-use crate::fault::{corrupt, io_at};
+use crate::fault::{Result, corrupt, io_at};
 use crate::index::{Ascending, FinishedIds, Index};
 use crate::lease::{Lock, taken_over};
 use crate::log::{LogWriter, heal};
@@ -46,12 +46,12 @@ impl RunFolder {
     /// Opens the folder named by the manifest's id under `root` for appending, making it when it
     /// is not there. A folder that is there is continued, after its torn end was healed; when its
     /// manifest differs in something that decides answers, [`StoreError::Mismatch`] names it.
-    pub fn create_or_open(root: &Path, manifest: &RunManifest) -> Result<Self, StoreError> {
+    pub fn create_or_open(root: &Path, manifest: &RunManifest) -> Result<Self> {
         Self::create_or_open_at(&root.join(folder_name(&manifest.id)?), manifest)
     }
 
     /// As [`RunFolder::create_or_open`], at this very place whatever the manifest's id.
-    pub fn create_or_open_at(path: &Path, manifest: &RunManifest) -> Result<Self, StoreError> {
+    pub fn create_or_open_at(path: &Path, manifest: &RunManifest) -> Result<Self> {
         let path = path.to_owned();
         fs::create_dir_all(&path).map_err(io_at(&path))?;
         let lock = Lock::take(&path)?;
@@ -73,13 +73,13 @@ impl RunFolder {
 
     /// Opens this very folder for appending, whatever it is called, if what is to be run is what it
     /// holds; [`StoreError::Mismatch`] names the first difference otherwise.
-    pub fn continue_at(path: &Path, manifest: &RunManifest) -> Result<Self, StoreError> {
+    pub fn continue_at(path: &Path, manifest: &RunManifest) -> Result<Self> {
         read_manifest(path)?;
         let lock = Lock::take(path)?;
         Self::matching(path.to_owned(), manifest, lock)
     }
 
-    fn matching(path: PathBuf, manifest: &RunManifest, lock: Lock) -> Result<Self, StoreError> {
+    fn matching(path: PathBuf, manifest: &RunManifest, lock: Lock) -> Result<Self> {
         let found: RunManifest = read_manifest(&path)?;
         if let Some(field) = difference(&found, manifest)? {
             return Err(StoreError::Mismatch(format!(
@@ -94,7 +94,7 @@ impl RunFolder {
 
     /// Opens an existing folder for reading. Takes no lock and changes nothing, so that a run can
     /// be looked at while it goes on.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    pub fn open(path: &Path) -> Result<Self> {
         let manifest = read_manifest(path)?;
         Ok(Self {
             path: path.to_owned(),
@@ -109,19 +109,19 @@ impl RunFolder {
 
     /// Opens an existing folder in order to write its summary: nobody else writes meanwhile, nothing can be
     /// appended, and nothing is remembered of its samples.
-    pub fn hold(path: &Path) -> Result<Self, StoreError> {
+    pub fn hold(path: &Path) -> Result<Self> {
         let mut folder = Self::open(path)?;
         folder.lock = Some(Lock::take(path)?);
         Ok(folder)
     }
 
-    pub fn resume(path: &Path) -> Result<Self, StoreError> {
+    pub fn resume(path: &Path) -> Result<Self> {
         let manifest = read_manifest(path)?;
         let lock = Lock::take(path)?;
         Self::writing(path.to_owned(), manifest, lock)
     }
 
-    fn writing(path: PathBuf, manifest: RunManifest, lock: Lock) -> Result<Self, StoreError> {
+    fn writing(path: PathBuf, manifest: RunManifest, lock: Lock) -> Result<Self> {
         let log = path.join(SAMPLES);
         let healed = heal(&log)?;
         let mut index = Index::default();
@@ -143,7 +143,7 @@ impl RunFolder {
     }
 
     /// Removes a folder in which nothing was answered. What is not ours stays, and the folder with it.
-    pub fn discard(&mut self) -> Result<(), StoreError> {
+    pub fn discard(&mut self) -> Result<()> {
         if !self.finished_ids()?.is_empty() || self.path.join(PAID).exists() {
             return Ok(());
         }
@@ -178,23 +178,23 @@ impl RunFolder {
     /// Appends a sample. It is on its way to the file within 64 KiB or the first append after
     /// 100 ms, or at the next [`RunFolder::flush`]. When the disk refuses, the sample is kept in
     /// memory and written by the next try.
-    pub fn append(&mut self, sample: &Sample) -> Result<(), StoreError> {
+    pub fn append(&mut self, sample: &Sample) -> Result<()> {
         self.pen()?.append(sample)
     }
 
     /// From now on every sample survives the process as soon as it is appended: for runs without a
     /// cache, where the log is the only place that knows what was paid for.
-    pub fn write_at_once(&mut self) -> Result<(), StoreError> {
+    pub fn write_at_once(&mut self) -> Result<()> {
         self.pen()?.write_at_once();
         Ok(())
     }
 
     /// Everything appended so far survives the process.
-    pub fn flush(&mut self) -> Result<(), StoreError> {
+    pub fn flush(&mut self) -> Result<()> {
         self.pen()?.flush()
     }
 
-    fn pen(&mut self) -> Result<&mut LogWriter, StoreError> {
+    fn pen(&mut self) -> Result<&mut LogWriter> {
         if self.lock.as_ref().is_some_and(Lock::is_lost) {
             return Err(taken_over(&self.path));
         }
@@ -208,14 +208,14 @@ impl RunFolder {
 
     /// Writes the summary: the whole of it or nothing, after everything appended has reached the
     /// disk.
-    pub fn write_summary(&mut self, summary: &RunSummary) -> Result<(), StoreError> {
+    pub fn write_summary(&mut self, summary: &RunSummary) -> Result<()> {
         if let Some(writer) = &mut self.writer {
             writer.sync()?;
         }
         atomic::write_json(&self.path.join(SUMMARY), summary)
     }
 
-    pub fn summary(&self) -> Result<Option<RunSummary>, StoreError> {
+    pub fn summary(&self) -> Result<Option<RunSummary>> {
         let path = self.path.join(SUMMARY);
         if path.exists() {
             let hint = "delete it; `mary report` makes it again from the samples";
@@ -225,11 +225,11 @@ impl RunFolder {
         }
     }
 
-    pub fn finished_ids(&self) -> Result<FinishedIds, StoreError> {
+    pub fn finished_ids(&self) -> Result<FinishedIds> {
         Ok(self.index()?.finished)
     }
 
-    pub fn count(&self) -> Result<usize, StoreError> {
+    pub fn count(&self) -> Result<usize> {
         match self.in_order()? {
             Some(ascending) => Ok(ascending.samples),
             None => Ok(self.index()?.finished.len()),
@@ -237,27 +237,27 @@ impl RunFolder {
     }
 
     /// All samples in the order of the log. A failure that was answered later is left out.
-    pub fn samples(&self) -> Result<Samples, StoreError> {
+    pub fn samples(&self) -> Result<Samples> {
         Samples::open(&self.path.join(SAMPLES), &self.reading()?)
     }
 
     /// All verdicts in the order of the log, without prompts and answers: several times as quick.
-    pub fn verdicts(&self) -> Result<Verdicts, StoreError> {
+    pub fn verdicts(&self) -> Result<Verdicts> {
         Verdicts::open(&self.path.join(SAMPLES), &self.reading()?)
     }
 
     /// The sample whose line begins at this byte (see [`crate::Verdict::offset`]).
-    pub fn sample_at(&self, offset: u64) -> Result<Sample, StoreError> {
+    pub fn sample_at(&self, offset: u64) -> Result<Sample> {
         self.seeker()?.sample(offset)
     }
 
-    pub fn seeker(&self) -> Result<Seeker, StoreError> {
+    pub fn seeker(&self) -> Result<Seeker> {
         Seeker::open(&self.path.join(SAMPLES))
     }
 
     /// What reading from end to end needs to know. Of a log in ascending order, which is what joining makes,
     /// that is its length alone; of any other, which lines were replaced.
-    fn reading(&self) -> Result<Index, StoreError> {
+    fn reading(&self) -> Result<Index> {
         match self.in_order()? {
             Some(ascending) => Ok(Index::upto(ascending.end)),
             None => self.index(),
@@ -265,7 +265,7 @@ impl RunFolder {
     }
 
     /// The log, if its ids stand in ascending order. A folder that is written to has its index already.
-    fn in_order(&self) -> Result<Option<Ascending>, StoreError> {
+    fn in_order(&self) -> Result<Option<Ascending>> {
         if self.writer.is_some() {
             return Ok(None);
         }
@@ -277,7 +277,7 @@ impl RunFolder {
         Ok((!ascending.broken).then(|| ascending.clone()))
     }
 
-    fn index(&self) -> Result<Index, StoreError> {
+    fn index(&self) -> Result<Index> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         index.extend(&self.path.join(SAMPLES))?;
         Ok(index.clone())
@@ -291,7 +291,7 @@ impl RunFolder {
     }
 }
 
-pub(crate) fn folder_name(id: &str) -> Result<&str, StoreError> {
+pub(crate) fn folder_name(id: &str) -> Result<&str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if id.is_empty() || id.starts_with('.') || !id.chars().all(plain) {
         return Err(StoreError::Mismatch(format!(
@@ -301,7 +301,7 @@ pub(crate) fn folder_name(id: &str) -> Result<&str, StoreError> {
     Ok(id)
 }
 
-fn read_manifest(path: &Path) -> Result<RunManifest, StoreError> {
+fn read_manifest(path: &Path) -> Result<RunManifest> {
     let file = path.join(MANIFEST);
     if !file.exists() {
         return Err(StoreError::Mismatch(format!(
@@ -338,7 +338,7 @@ fn read_manifest(path: &Path) -> Result<RunManifest, StoreError> {
     Ok(manifest)
 }
 
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, hint: &str) -> Result<T, StoreError> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, hint: &str) -> Result<T> {
     let bytes = read_plain(path, LARGEST_JSON).map_err(io_at(path))?;
     serde_json::from_slice(&bytes).map_err(|e| corrupt(path, e.line(), e.to_string(), hint))
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mary_contract::{SampleId, StoreError, line};
 use mary_platform::DigestMap;
 
-use crate::fault::{corrupt, io_at, open_if_there};
+use crate::fault::{Result, corrupt, io_at, open_if_there};
 use crate::read::line_number;
 
 pub(crate) const READ_BUFFER: usize = 1 << 20;
@@ -81,7 +81,7 @@ impl FinishedIds {
     }
 
     /// Where the line of this id begins (see [`crate::RunFolder::sample_at`]).
-    pub fn offset(&self, id: &SampleId) -> Result<Option<u64>, StoreError> {
+    pub fn offset(&self, id: &SampleId) -> Result<Option<u64>> {
         let entry = self.entry(id).map_err(temporary)?;
         Ok(entry.map(|e| e.offset))
     }
@@ -124,7 +124,7 @@ impl Index {
 
     /// Reads what has been written since. An incomplete or unreadable *last* line is left out: it
     /// is being written just now, or torn.
-    pub(crate) fn extend(&mut self, path: &Path) -> Result<(), StoreError> {
+    pub(crate) fn extend(&mut self, path: &Path) -> Result<()> {
         let Some(mut reader) = grown(self, |known| known.end, path)? else {
             return Ok(());
         };
@@ -199,7 +199,7 @@ pub(crate) struct Ascending {
 
 impl Ascending {
     /// Reads what has been written since, as far as the order holds.
-    pub(crate) fn extend(&mut self, path: &Path) -> Result<(), StoreError> {
+    pub(crate) fn extend(&mut self, path: &Path) -> Result<()> {
         let Some(mut reader) = grown(self, |known| known.end, path)?.filter(|_| !self.broken)
         else {
             return Ok(());
@@ -233,7 +233,7 @@ fn grown<K: Default>(
     known: &mut K,
     end: fn(&K) -> u64,
     path: &Path,
-) -> Result<Option<BufReader<File>>, StoreError> {
+) -> Result<Option<BufReader<File>>> {
     let Some(mut file) = open_if_there(path)? else {
         return Ok(None);
     };

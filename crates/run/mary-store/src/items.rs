@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::export::picture;
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 
 mod columns;
 mod lm_eval;
@@ -275,7 +275,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn create(path: &Path) -> Result<Self, StoreError> {
+    fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).map_err(io_at(path))?;
         Ok(Self {
             path: path.to_owned(),

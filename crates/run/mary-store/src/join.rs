@@ -9,7 +9,7 @@ use mary_contract::line::{self, Seal};
 use mary_contract::{RunManifest, StoreError};
 use mary_platform::{Replacement, append_plain, open_plain};
 
-use crate::fault::{corrupt, io_at, open_if_there};
+use crate::fault::{Result, corrupt, io_at, open_if_there};
 use crate::index::{READ_BUFFER, unreadable};
 use crate::plan::Plan;
 use crate::sort::{Entry, Scratch, Sorter, fold, merge_runs};
@@ -54,7 +54,7 @@ pub(crate) fn join(
     manifest: &RunManifest,
     sources: &[JoinedLog],
     target: &Path,
-) -> Result<MergeReport, StoreError> {
+) -> Result<MergeReport> {
     let scratch = Scratch::beside(target)?;
     let aside = scratch.folder.join("damaged");
     let mut counts = MergeReport::default();
@@ -70,7 +70,7 @@ pub(crate) fn join(
     let mut out = Replacement::begin(target).map_err(io_at(target))?;
     let mut group: Vec<Entry> = Vec::new();
     let mut conflicts = Conflicts::default();
-    let mut settle = |group: &mut Vec<Entry>, counts: &mut MergeReport| -> Result<(), StoreError> {
+    let mut settle = |group: &mut Vec<Entry>, counts: &mut MergeReport| -> Result<()> {
         if let Some(chosen) = choose(group, sources, counts, &mut conflicts)? {
             let mut line = chosen.line.clone();
             if chosen.checked {
@@ -105,7 +105,7 @@ pub(crate) fn join(
 }
 
 /// Damaged lines of the log that is replaced go where torn ones go.
-fn keep_aside(aside: &Path, target: &Path) -> Result<(), StoreError> {
+fn keep_aside(aside: &Path, target: &Path) -> Result<()> {
     let torn = target.with_extension("jsonl.torn");
     let mut from = open_plain(aside).map_err(io_at(aside))?;
     let mut to = append_plain(&torn).map_err(io_at(&torn))?;
@@ -154,7 +154,7 @@ fn choose<'g>(
     sources: &[JoinedLog],
     counts: &mut MergeReport,
     conflicts: &mut Conflicts,
-) -> Result<Option<&'g Entry>, StoreError> {
+) -> Result<Option<&'g Entry>> {
     let answered = |checked| {
         let mut answers = group.iter().filter(|entry| !entry.failed);
         answers.find(|entry| entry.checked == checked)
@@ -247,8 +247,8 @@ impl<'a> Log<'a> {
     fn read(
         &self,
         counts: &mut MergeReport,
-        mut take: impl FnMut(Entry) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+        mut take: impl FnMut(Entry) -> Result<()>,
+    ) -> Result<()> {
         let path = &self.source.log;
         let Some(file) = open_if_there(path)? else {
             return Ok(());
@@ -373,7 +373,7 @@ fn belongs(
     models: &[String],
     manifest: &RunManifest,
     path: &Path,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let known =
         models.iter().any(|m| m == id.model()) && manifest.tasks.iter().any(|t| t.id == id.task());
     if known {

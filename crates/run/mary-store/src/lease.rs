@@ -21,7 +21,7 @@ use mary_contract::StoreError;
 use mary_platform::{open_plain, writable_place};
 use serde::{Deserialize, Serialize};
 
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 use crate::mounts::network_file_system;
 
 pub(crate) const FILE: &str = "run.lock";
@@ -136,7 +136,7 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Takes the lock of a folder, or says who has it.
-    pub(crate) fn take(folder: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn take(folder: &Path) -> Result<Self> {
         let rules = Rules {
             us: Holder::this(),
             shared: network_file_system(folder).is_some(),
@@ -145,7 +145,7 @@ impl Lock {
         Self::take_by(folder, rules)
     }
 
-    fn take_by(folder: &Path, mut rules: Rules) -> Result<Self, StoreError> {
+    fn take_by(folder: &Path, mut rules: Rules) -> Result<Self> {
         let path = folder.join(FILE);
         let at = io_at(&path);
         writable_place(&path).map_err(&at)?;
@@ -208,7 +208,7 @@ impl Drop for Lock {
 }
 
 /// Waits until it is known that the holder in the file is dead; says who lives otherwise.
-fn outlive(folder: &Path, file: &mut File, rules: &Rules) -> Result<(), StoreError> {
+fn outlive(folder: &Path, file: &mut File, rules: &Rules) -> Result<()> {
     let Some(found) = read_holder(file) else {
         return Ok(());
     };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mary_contract::{Sample, StoreError, line};
 use mary_platform::writable_place;
 
-use crate::fault::{corrupt, io_at};
+use crate::fault::{Result, corrupt, io_at};
 use crate::finite::sample_is_finite;
 use crate::folder::Healed;
 
@@ -53,7 +53,7 @@ pub(crate) struct LogWriter {
 }
 
 impl LogWriter {
-    pub(crate) fn open(path: &Path, run: &str) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path, run: &str) -> Result<Self> {
         writable_place(path).map_err(io_at(path))?;
         let file = OpenOptions::new()
             .append(true)
@@ -82,7 +82,7 @@ impl LogWriter {
         self.at_once = true;
     }
 
-    pub(crate) fn append(&mut self, sample: &Sample) -> Result<(), StoreError> {
+    pub(crate) fn append(&mut self, sample: &Sample) -> Result<()> {
         let name = || {
             let id = &sample.id;
             line::describe(&id.model, &id.task, &id.item, id.trial)
@@ -110,7 +110,7 @@ impl LogWriter {
 
     /// Hands everything to the operating system: from here on it survives `kill -9`. When the disk
     /// is full, what fits stays as whole lines, the rest stays here for the next try.
-    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         self.flushed = Instant::now();
         if self.ragged {
             self.medium.truncate(self.len).map_err(io_at(&self.path))?;
@@ -147,7 +147,7 @@ impl LogWriter {
     }
 
     /// Also survives a power cut.
-    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn sync(&mut self) -> Result<()> {
         self.flush()?;
         self.medium.sync().map_err(io_at(&self.path))
     }
@@ -162,7 +162,7 @@ impl Drop for LogWriter {
 
 /// Makes the file end with a whole line. A last line without its newline that is a whole sample
 /// gets its newline; anything else torn is moved to `samples.jsonl.torn`.
-pub(crate) fn heal(path: &Path) -> Result<Option<Healed>, StoreError> {
+pub(crate) fn heal(path: &Path) -> Result<Option<Healed>> {
     let at = io_at(path);
     writable_place(path).map_err(&at)?;
     let mut file = match OpenOptions::new().read(true).write(true).open(path) {

@@ -9,6 +9,8 @@ use mary_contract::{
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::fault::Result;
+
 pub const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -107,7 +109,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-fn value_of<T: Serialize>(value: &T) -> Result<Value, StoreError> {
+fn value_of<T: Serialize>(value: &T) -> Result<Value> {
     serde_json::to_value(value)
         .map_err(|e| StoreError::Mismatch(format!("a manifest cannot be written as JSON: {e}")))
 }
@@ -115,26 +117,20 @@ fn value_of<T: Serialize>(value: &T) -> Result<Value, StoreError> {
 /// Content hash of what decides the answers of a run (models and fingerprints, judge, tasks with
 /// versions, settings, limits and dataset hashes, trials, seed), for deriving
 /// [`RunManifest::id`]. Neither time nor command line nor device is part of it.
-pub fn run_digest(manifest: &RunManifest) -> Result<String, StoreError> {
+pub fn run_digest(manifest: &RunManifest) -> Result<String> {
     let bytes = serde_json::to_vec(&essence(manifest))
         .map_err(|e| StoreError::Mismatch(format!("a manifest cannot be written as JSON: {e}")))?;
     Ok(blake3::hash(&bytes).to_hex().to_string())
 }
 
 /// The first field in which two manifests would give different answers, with both values.
-pub(crate) fn difference(
-    old: &RunManifest,
-    new: &RunManifest,
-) -> Result<Option<String>, StoreError> {
+pub(crate) fn difference(old: &RunManifest, new: &RunManifest) -> Result<Option<String>> {
     let (old, new) = (value_of(&essence(old))?, value_of(&essence(new))?);
     Ok(first_difference("", &old, &new))
 }
 
 /// As [`difference`], for the parts that shards of one run must share.
-pub(crate) fn shard_difference(
-    a: &RunManifest,
-    b: &RunManifest,
-) -> Result<Option<String>, StoreError> {
+pub(crate) fn shard_difference(a: &RunManifest, b: &RunManifest) -> Result<Option<String>> {
     let (mut a, mut b) = (essence(a), essence(b));
     // Shards may each hold some of the models and tasks; those in both must be equal.
     a.models

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use mary_contract::{RunManifest, StoreError};
 
 use crate::atomic;
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 use crate::folder::{MANIFEST, SAMPLES, folder_name};
 use crate::join::{JoinedLog, MergeReport, join};
 use crate::lease::Lock;
@@ -17,7 +17,7 @@ use crate::{RunFolder, ShardPlace, run_digest};
 /// that lie in them. The sources are only read. The same sample with different content in two folders is a
 /// conflict: it is reported, and nothing is written. Done again, with more folders or the same, it takes
 /// in what is new.
-pub fn merge(root: &Path, sources: &[&Path]) -> Result<MergeReport, StoreError> {
+pub fn merge(root: &Path, sources: &[&Path]) -> Result<MergeReport> {
     let mut folders = Vec::new();
     let mut logs = Vec::new();
     for (place, path) in sources.iter().enumerate() {
@@ -64,7 +64,7 @@ pub fn merge(root: &Path, sources: &[&Path]) -> Result<MergeReport, StoreError> 
 
 /// Joins parts of one run into its own folder: what its log holds already, and the logs of folders with
 /// the same manifest. The parts are only read. A sample that was answered twice keeps its first answer.
-pub fn join_into(run: &Path, parts: &[PathBuf]) -> Result<MergeReport, StoreError> {
+pub fn join_into(run: &Path, parts: &[PathBuf]) -> Result<MergeReport> {
     let whole = RunFolder::open(run)?;
     let mut logs = vec![replaced(run, whole.manifest())];
     for part in parts {
@@ -87,7 +87,7 @@ pub(crate) fn shards_of(run: &Path) -> Vec<PathBuf> {
 }
 
 /// A part of a run, if that is what it is.
-fn part_of(whole: &RunFolder, part: &Path) -> Result<RunFolder, StoreError> {
+fn part_of(whole: &RunFolder, part: &Path) -> Result<RunFolder> {
     let folder = RunFolder::open(part)?;
     match difference(whole.manifest(), folder.manifest())? {
         None => Ok(folder),
@@ -119,7 +119,7 @@ fn replaced(folder: &Path, manifest: &RunManifest) -> JoinedLog {
 }
 
 /// One manifest for all: the union of models and tasks, sorted; the rest from the earliest shard.
-fn merged_manifest(folders: &[RunFolder]) -> Result<RunManifest, StoreError> {
+fn merged_manifest(folders: &[RunFolder]) -> Result<RunManifest> {
     let mut manifests: Vec<&RunManifest> = folders.iter().map(RunFolder::manifest).collect();
     manifests.sort_by(|a, b| (&a.created, &a.command).cmp(&(&b.created, &b.command)));
     let Some((first, rest)) = manifests.split_first() else {
@@ -159,7 +159,7 @@ fn merged_manifest(folders: &[RunFolder]) -> Result<RunManifest, StoreError> {
 
 /// Shards of one run ask the same questions and judge them alike; where they do not, what differs is
 /// said in the user's words.
-fn same_questions(a: &RunManifest, b: &RunManifest) -> Result<(), StoreError> {
+fn same_questions(a: &RunManifest, b: &RunManifest) -> Result<()> {
     for task in &a.tasks {
         let Some(other) = b.task(&task.id) else {
             continue;

@@ -10,11 +10,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Key, Reply, StoreError};
+use mary_contract::{Key, Reply};
 use mary_platform::{open_plain, writable_place};
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{corrupt, io_at, open_if_there};
+use crate::fault::{Result, corrupt, io_at, open_if_there};
 use crate::finite::reply_is_finite;
 
 pub(crate) const PAID: &str = "paid.jsonl";
@@ -61,7 +61,7 @@ pub struct PaidAnswers {
 impl PaidAnswers {
     /// Opens what a run folder holds, for the process that has its lock; a torn end is cut off.
     /// `before` are the dollars that the run had spent on answers when there is no such file.
-    pub fn open(run: &Path, before: f64) -> Result<Self, StoreError> {
+    pub fn open(run: &Path, before: f64) -> Result<Self> {
         let path = run.join(PAID);
         let mut paid = Self {
             path: path.clone(),
@@ -83,7 +83,7 @@ impl PaidAnswers {
         Ok(paid)
     }
 
-    fn read(&mut self, mut lines: BufReader<File>, size: u64) -> Result<(), StoreError> {
+    fn read(&mut self, mut lines: BufReader<File>, size: u64) -> Result<()> {
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
@@ -143,7 +143,7 @@ impl PaidAnswers {
     }
 
     /// The answer to a question that was paid for before the run was interrupted. Each is given once.
-    pub fn recall(&mut self, key: &Key) -> Result<Option<Reply>, StoreError> {
+    pub fn recall(&mut self, key: &Key) -> Result<Option<Reply>> {
         let place = self.places.get(key).and_then(VecDeque::front).copied();
         let Some((start, length)) = place else {
             return Ok(None);
@@ -163,7 +163,7 @@ impl PaidAnswers {
     }
 
     /// Keeps an answer, and what it cost, in one step. It survives the process when this returns.
-    pub fn keep(&mut self, key: &Key, reply: &Reply) -> Result<(), StoreError> {
+    pub fn keep(&mut self, key: &Key, reply: &Reply) -> Result<()> {
         if !reply_is_finite(reply) {
             return Ok(());
         }
@@ -209,14 +209,14 @@ impl PaidAnswers {
     }
 
     /// Leaves whole lines only.
-    fn cut(&mut self) -> Result<(), StoreError> {
+    fn cut(&mut self) -> Result<()> {
         let file = OpenOptions::new().write(true).open(&self.path);
         file.and_then(|f| f.set_len(self.len))
             .map_err(io_at(&self.path))
     }
 
     /// Everything is in the log: the file is not needed any more.
-    pub fn forget(&mut self) -> Result<(), StoreError> {
+    pub fn forget(&mut self) -> Result<()> {
         (self.writing, self.reading, self.len) = (None, None, 0);
         self.places.clear();
         match fs::remove_file(&self.path) {

@@ -10,13 +10,13 @@ use mary_contract::StoreError;
 use parquet::basic::{Compression, GzipLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
-use parquet::errors::{ParquetError, Result};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 
 pub(crate) enum Cell {
     Text(Option<String>),
@@ -70,7 +70,7 @@ impl TableWriter {
         schema: &str,
         notes: FileNotes,
         limits: GroupLimits,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self> {
         let metadata = notes.metadata.into_iter();
         let metadata = metadata.map(|(name, value)| KeyValue::new(name.to_owned(), value));
         let mut properties = WriterProperties::builder()
@@ -92,7 +92,7 @@ impl TableWriter {
         })
     }
 
-    pub(crate) fn push(&mut self, cells: Vec<Cell>) -> Result<(), StoreError> {
+    pub(crate) fn push(&mut self, cells: Vec<Cell>) -> Result<()> {
         if self.columns.is_empty() {
             self.columns = cells.iter().map(Column::fitting).collect();
         }
@@ -106,13 +106,13 @@ impl TableWriter {
         Ok(())
     }
 
-    pub(crate) fn end(mut self) -> Result<(), StoreError> {
+    pub(crate) fn end(mut self) -> Result<()> {
         let written = self.write_group().and_then(|()| self.out.close());
         written.map(drop).map_err(said(&self.path))
     }
 
     /// Writes the group, if there is anything in it, and starts the next.
-    fn write_group(&mut self) -> Result<()> {
+    fn write_group(&mut self) -> Result<(), ParquetError> {
         (self.rows, self.bytes) = (0, 0);
         let columns = std::mem::take(&mut self.columns);
         if columns.is_empty() {

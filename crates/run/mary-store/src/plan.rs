@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::RunFolder;
 use crate::atomic::unwritable;
-use crate::fault::{corrupt, io_at, open_if_there};
+use crate::fault::{Result, corrupt, io_at, open_if_there};
 use crate::folder::SAMPLES;
 use crate::index::READ_BUFFER;
 
@@ -61,7 +61,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// The plan beside a log; `None` where the shard was made before there were plans, or is none.
-    pub(crate) fn beside(log: &Path, run: &str) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn beside(log: &Path, run: &str) -> Result<Option<Self>> {
         let path = log.with_file_name(PLAN);
         let mut ids = DigestMap::default();
         let head = read(&path, |block| {
@@ -94,7 +94,7 @@ impl Plan {
 pub(crate) fn write<'a>(
     folder: &RunFolder,
     items: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let path = folder.path().join(PLAN);
     let manifest = folder.manifest();
     let mut wanted = Ids::new();
@@ -155,10 +155,7 @@ fn written(head: &Head, ids: &Ids) -> serde_json::Result<Vec<u8>> {
 }
 
 /// Reads a plan line by line; `None` where there is none.
-fn read(
-    path: &Path,
-    mut each: impl FnMut(Block) -> Result<(), StoreError>,
-) -> Result<Option<Head>, StoreError> {
+fn read(path: &Path, mut each: impl FnMut(Block) -> Result<()>) -> Result<Option<Head>> {
     let Some(file) = open_if_there(path)? else {
         return Ok(None);
     };
@@ -197,7 +194,7 @@ fn damaged(path: &Path, line: usize, what: impl std::fmt::Display) -> StoreError
 }
 
 /// The number of the last line of a log that has no checksum.
-fn unchecked_lines(log: &Path, run: &str) -> Result<u64, StoreError> {
+fn unchecked_lines(log: &Path, run: &str) -> Result<u64> {
     let Some(file) = open_if_there(log)? else {
         return Ok(0);
     };

@@ -6,12 +6,12 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mary_contract::Sample;
 use mary_contract::line::{self, Verdict};
-use mary_contract::{Sample, StoreError};
 use mary_platform::open_plain;
 use rayon::prelude::*;
 
-use crate::fault::{io_at, open_if_there};
+use crate::fault::{Result, io_at, open_if_there};
 use crate::index::{Index, READ_BUFFER, unreadable};
 
 /// Whole lines of a log up to the end of its index, replaced failures left out.
@@ -26,7 +26,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
+    fn open(path: &Path, index: &Index) -> Result<Self> {
         let file = open_if_there(path)?;
         let reader = file.map(|file| BufReader::with_capacity(READ_BUFFER, file));
         Ok(Self {
@@ -41,7 +41,7 @@ impl Lines {
     }
 
     /// Moves to the next line; its place and bytes, or `None` at the end.
-    fn advance(&mut self) -> Result<Option<u64>, StoreError> {
+    fn advance(&mut self) -> Result<Option<u64>> {
         let Some(reader) = &mut self.reader else {
             return Ok(None);
         };
@@ -66,7 +66,7 @@ impl Lines {
     fn next_as<T>(
         &mut self,
         read: impl FnOnce(&[u8], u64) -> Result<T, serde_json::Error>,
-    ) -> Option<Result<T, StoreError>> {
+    ) -> Option<Result<T>> {
         match self.advance() {
             Ok(None) => None,
             Ok(Some(at)) => {
@@ -89,7 +89,7 @@ pub struct Seeker {
 }
 
 impl Seeker {
-    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = open_plain(path).map_err(io_at(path))?;
         Ok(Self {
             path: path.to_owned(),
@@ -98,7 +98,7 @@ impl Seeker {
         })
     }
 
-    pub fn sample(&mut self, offset: u64) -> Result<Sample, StoreError> {
+    pub fn sample(&mut self, offset: u64) -> Result<Sample> {
         let at = io_at(&self.path);
         // Relative, so that a step within the buffer costs nothing.
         let here = self.reader.stream_position().map_err(&at)?;
@@ -133,13 +133,13 @@ pub(crate) fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
 pub struct Samples(Lines);
 
 impl Samples {
-    pub(crate) fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path, index: &Index) -> Result<Self> {
         Lines::open(path, index).map(Self)
     }
 }
 
 impl Iterator for Samples {
-    type Item = Result<Sample, StoreError>;
+    type Item = Result<Sample>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next_as(|bytes, _| line::read(bytes))
@@ -155,11 +155,11 @@ const MOST_BYTES: usize = 8 << 20;
 pub struct Verdicts {
     lines: Lines,
     group: usize,
-    ready: VecDeque<Result<Verdict, StoreError>>,
+    ready: VecDeque<Result<Verdict>>,
 }
 
 impl Verdicts {
-    pub(crate) fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path, index: &Index) -> Result<Self> {
         Ok(Self {
             lines: Lines::open(path, index)?,
             group: 16,
@@ -202,7 +202,7 @@ impl Verdicts {
 }
 
 impl Iterator for Verdicts {
-    type Item = Result<Verdict, StoreError>;
+    type Item = Result<Verdict>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ready.is_empty() {

@@ -1,7 +1,8 @@
 //! A reader of the event stream that writes every finished sample down.
 
-use mary_contract::{Event, EventObserver, StoreError};
+use mary_contract::{Event, EventObserver};
 
+use crate::fault::Result;
 use crate::{Label, RunFolder};
 
 pub struct Recorder<'a> {
@@ -26,7 +27,7 @@ impl<'a> Recorder<'a> {
 }
 
 impl EventObserver for Recorder<'_> {
-    fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
+    fn observe(&mut self, event: &Event<'_>) -> Result<()> {
         match event {
             Event::TaskStarted { model, task, .. } => {
                 if let Some(label) = &self.label {

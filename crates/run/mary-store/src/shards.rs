@@ -10,7 +10,7 @@ use mary_platform::open_plain;
 use serde::{Deserialize, Serialize};
 
 use crate::atomic;
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 use crate::folder::{MANIFEST, folder_name, read_json};
 use crate::join::MergeReport;
 use crate::lease::{self, Holder};
@@ -103,13 +103,13 @@ impl ShardPlace {
     }
 
     /// What it says about itself; `None` before it was started.
-    pub fn status(&self) -> Result<Option<ShardStatus>, StoreError> {
+    pub fn status(&self) -> Result<Option<ShardStatus>> {
         let path = self.path.join(STATUS);
         let hint = "delete it; the shard writes it again when it is started";
         path.exists().then(|| read_json(&path, hint)).transpose()
     }
 
-    pub fn write_status(&self, status: &ShardStatus) -> Result<(), StoreError> {
+    pub fn write_status(&self, status: &ShardStatus) -> Result<()> {
         fs::create_dir_all(&self.path).map_err(io_at(&self.path))?;
         atomic::write_json(&self.path.join(STATUS), status)
     }
@@ -119,19 +119,19 @@ impl ShardPlace {
     pub fn write_plan<'a>(
         folder: &RunFolder,
         items: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         plan::write(folder, items)
     }
 
     /// Makes sure that one process at a time works on a shard whose folder holds no log of its own.
-    pub fn lock(&self) -> Result<ShardLock, StoreError> {
+    pub fn lock(&self) -> Result<ShardLock> {
         fs::create_dir_all(&self.path).map_err(io_at(&self.path))?;
         lease::Lock::take(&self.path).map(|lock| ShardLock { _lock: lock })
     }
 
     /// Begins the cache of a shard on this node, at `local`: what the shard kept before, on whatever
     /// node, is taken over.
-    pub fn fetch_cache(&self, local: &Path) -> Result<(), StoreError> {
+    pub fn fetch_cache(&self, local: &Path) -> Result<()> {
         let kept = self.path.join(SHARD_CACHE);
         if local.exists() || !kept.exists() {
             return Ok(());
@@ -141,7 +141,7 @@ impl ShardPlace {
     }
 
     /// Keeps the shard's cache in its folder, where merging finds it.
-    pub fn keep_cache(&self, local: &Path) -> Result<(), StoreError> {
+    pub fn keep_cache(&self, local: &Path) -> Result<()> {
         if !local.exists() {
             return Ok(());
         }
@@ -178,7 +178,7 @@ impl RunFolder {
     /// Makes the folder of a run with its manifest and nothing else, or checks that the one that is
     /// there is this run's. Takes no lock: the parts of a run, which all do this, begin at the same
     /// moment, and whose manifest stays does not matter.
-    pub fn found(root: &Path, manifest: &RunManifest) -> Result<Self, StoreError> {
+    pub fn found(root: &Path, manifest: &RunManifest) -> Result<Self> {
         let path = root.join(folder_name(&manifest.id)?);
         fs::create_dir_all(&path).map_err(io_at(&path))?;
         if !path.join(MANIFEST).exists() {
@@ -198,13 +198,13 @@ impl RunFolder {
 
 /// Joins every part that lies in a run's folder into its log. Parts that are not there yet, or not
 /// whole, are no error; what they lack is lacking afterwards.
-pub fn join_shards(run: &Path) -> Result<MergeReport, StoreError> {
+pub fn join_shards(run: &Path) -> Result<MergeReport> {
     join_into(run, &shards_of(run))
 }
 
 /// Takes the answers that shards kept into one cache; returns how many were new. The shards' files are
 /// only read, and may lie on a network file system.
-pub fn join_caches(cache: &mut ResponseCache, run: &Path) -> Result<u64, StoreError> {
+pub fn join_caches(cache: &mut ResponseCache, run: &Path) -> Result<u64> {
     let mut new = 0;
     for place in ShardPlace::all(run) {
         let file = place.path.join(SHARD_CACHE);
@@ -217,7 +217,7 @@ pub fn join_caches(cache: &mut ResponseCache, run: &Path) -> Result<u64, StoreEr
 
 /// Takes a cache file in. SQLite is not let near one on a network file system: a copy on this machine
 /// is read.
-fn take_in(cache: &mut ResponseCache, file: &Path, index: usize) -> Result<u64, StoreError> {
+fn take_in(cache: &mut ResponseCache, file: &Path, index: usize) -> Result<u64> {
     if network_file_system(file).is_none() {
         return cache.absorb(file);
     }

@@ -8,9 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use mary_contract::StoreError;
-
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 use crate::index::READ_BUFFER;
 
 /// Bytes of lines that are sorted at once.
@@ -52,7 +50,7 @@ impl PartialOrd for Entry {
 }
 
 /// Merges sorted files until few enough are left.
-pub(crate) fn fold(runs: &mut Vec<PathBuf>, scratch: &Scratch) -> Result<(), StoreError> {
+pub(crate) fn fold(runs: &mut Vec<PathBuf>, scratch: &Scratch) -> Result<()> {
     while runs.len() > FAN_IN {
         let rest = runs.split_off(FAN_IN);
         let merged = scratch.next();
@@ -82,7 +80,7 @@ impl Sorter {
         entry: Entry,
         scratch: &Scratch,
         runs: &mut Vec<PathBuf>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         self.bytes += entry.line.capacity() + entry.key.capacity() + size_of::<Entry>();
         self.entries.push(entry);
         if self.bytes >= CHUNK {
@@ -91,11 +89,7 @@ impl Sorter {
         Ok(())
     }
 
-    pub(crate) fn spill(
-        &mut self,
-        scratch: &Scratch,
-        runs: &mut Vec<PathBuf>,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn spill(&mut self, scratch: &Scratch, runs: &mut Vec<PathBuf>) -> Result<()> {
         if self.entries.is_empty() {
             return Ok(());
         }
@@ -116,8 +110,8 @@ impl Sorter {
 /// Hands over the entries of sorted files in order.
 pub(crate) fn merge_runs(
     runs: &[PathBuf],
-    mut take: impl FnMut(Entry) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
+    mut take: impl FnMut(Entry) -> Result<()>,
+) -> Result<()> {
     let mut readers = Vec::new();
     let mut heap = BinaryHeap::new();
     for (place, path) in runs.iter().enumerate() {
@@ -187,7 +181,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    pub(crate) fn beside(target: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn beside(target: &Path) -> Result<Self> {
         let folder = target.with_file_name(format!(".joining.{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(io_at(&folder))?;
         Ok(Self {

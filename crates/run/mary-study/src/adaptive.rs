@@ -12,10 +12,10 @@ use mary_stats::irt::adaptive::{Selection, Stop, next_items, standing};
 use mary_stats::irt::{Ability, Item, Kinds};
 use serde::{Deserialize, Serialize};
 
-use crate::StudyError;
 use crate::error::io_at;
 use crate::keys::Keys;
 use crate::question::Answer;
+use crate::{Result, StudyError};
 
 const FILE: &str = "adaptive.json";
 /// Nobody is judged by fewer answers.
@@ -45,7 +45,7 @@ impl AdaptiveTest {
         keys: &Keys,
         (error, most): (f64, usize),
         (after, seed): (usize, u64),
-    ) -> Result<Self, StudyError> {
+    ) -> Result<Self> {
         let bank = scale.bank(PEOPLE);
         let (mut known, mut right) = (Vec::new(), Vec::new());
         for key in &keys.items {
@@ -82,7 +82,7 @@ impl AdaptiveTest {
         })
     }
 
-    pub fn write(&self, folder: &Path) -> Result<(), StudyError> {
+    pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join(FILE);
         let bytes = serde_json::to_vec(self).map_err(|e| StudyError::refused(e.to_string()))?;
         replace_file(&path, &bytes).map_err(io_at(&path))?;
@@ -90,17 +90,13 @@ impl AdaptiveTest {
     }
 
     /// The test of a study's folder, where it has one.
-    pub(crate) fn read(folder: &Path, items: usize) -> Result<Option<Self>, StudyError> {
+    pub(crate) fn read(folder: &Path, items: usize) -> Result<Option<Self>> {
         let path = folder.join(FILE);
         if !path.exists() {
             return Ok(None);
         }
         let bytes = read_plain(&path, 1 << 28).map_err(io_at(&path))?;
-        let wrong = |message: String| StudyError::File {
-            path: path.clone(),
-            message,
-            hint: "restore the file from a copy; items of a study never change".into(),
-        };
+        let wrong = |message: String| StudyError::changed(path.clone(), message);
         let found: Self = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
         let lengths = [found.curves.len(), found.right.len(), found.content.len()];
         match lengths.iter().all(|n| *n == items) {

@@ -11,7 +11,7 @@ use mary_contract::Registry;
 use mary_platform::{Separated, read_plain, replace_file};
 use serde_json::Value;
 
-use crate::StudyError;
+use crate::Result;
 use crate::folder::DATABASE;
 use crate::private;
 use crate::session::Session;
@@ -39,17 +39,13 @@ impl Deletion {
 
 impl Session {
     /// Whether something that was deleted is still on disk.
-    pub fn deletion_pending(&self) -> Result<bool, StudyError> {
+    pub fn deletion_pending(&self) -> Result<bool> {
         self.store.wait(store::pending)
     }
 
     /// Deletes a person by their pseudonym or by the id of their platform, from everything Mary knows of.
     /// Nothing where there is no such person.
-    pub fn withdraw(
-        &self,
-        who: &str,
-        registry: Option<&Registry>,
-    ) -> Result<Option<Deletion>, StudyError> {
+    pub fn withdraw(&self, who: &str, registry: Option<&Registry>) -> Result<Option<Deletion>> {
         let who = who.to_owned();
         let export = self.study.path.join(EXPORT);
         let gone = self.store.wait(move |db| {
@@ -63,11 +59,7 @@ impl Session {
         self.forget(&pseudonym, registry).map(Some)
     }
 
-    pub(crate) fn forget(
-        &self,
-        pseudonym: &str,
-        registry: Option<&Registry>,
-    ) -> Result<Deletion, StudyError> {
+    pub(crate) fn forget(&self, pseudonym: &str, registry: Option<&Registry>) -> Result<Deletion> {
         let mut deletion = self.finish_deletions(registry)?;
         for path in traces(&self.study.path, pseudonym) {
             deletion.notes.push(format!(
@@ -79,7 +71,7 @@ impl Session {
     }
 
     /// Deletes the ids of platforms, once everybody is paid. How many there were.
-    pub fn forget_platform(&self) -> Result<(usize, Deletion), StudyError> {
+    pub fn forget_platform(&self) -> Result<(usize, Deletion)> {
         let n = self.store.wait(|db| {
             let n = store::platform_kept(db)?;
             db.execute("DELETE FROM platform", [])?;
@@ -91,7 +83,7 @@ impl Session {
 
     /// Goes on with what could not be deleted before. Run folders are written again only with a registry,
     /// since that needs the keys, which the server never reads.
-    pub fn finish_deletions(&self, registry: Option<&Registry>) -> Result<Deletion, StudyError> {
+    pub fn finish_deletions(&self, registry: Option<&Registry>) -> Result<Deletion> {
         let mut deletion = Deletion::default();
         if !self.deletion_pending()? {
             return Ok(deletion);

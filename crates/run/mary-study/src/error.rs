@@ -1,11 +1,15 @@
 //! What can go wrong with a study, said so that its author knows what to do.
 
+use std::io::Read;
 use std::path::PathBuf;
 
 use mary_contract::{StoreError, TaskError};
-use mary_platform::TextFault;
+use mary_platform::{Separated, TextFault};
 use mary_stats::StatsError;
 use thiserror::Error;
+
+/// What this crate gives, or why not.
+pub(crate) type Result<T, E = StudyError> = std::result::Result<T, E>;
 
 #[derive(Debug, Error)]
 pub enum StudyError {
@@ -54,6 +58,28 @@ impl StudyError {
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self::Refused(message.into())
     }
+
+    /// A file of a study that is not what was frozen.
+    pub(crate) fn changed(path: PathBuf, message: String) -> Self {
+        Self::File {
+            path,
+            message,
+            hint: "restore the file from a copy; items of a study never change".into(),
+        }
+    }
+}
+
+/// A table with a head, whatever a spreadsheet parts its fields by.
+pub(crate) fn table<R: Read, T>(
+    bytes: R,
+    wrong: &dyn Fn(usize, String) -> T,
+) -> Result<(csv::Reader<Separated<R>>, csv::StringRecord), T> {
+    let text = Separated::fields(bytes, None, true).map_err(|e| fault(1, &e, wrong))?;
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(text.delimiter())
+        .from_reader(text);
+    let head = reader.headers().map_err(|e| fault(1, &e, wrong))?.clone();
+    Ok((reader, head))
 }
 
 /// An error of reading a table near a line, or in the line that it names itself.

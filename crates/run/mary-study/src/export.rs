@@ -9,7 +9,6 @@ use mary_contract::{Outcome, Sample, Target};
 use mary_platform::for_spreadsheet;
 use serde_json::{Map, Value, json};
 
-use crate::StudyError;
 use crate::deletion;
 use crate::error::io_at;
 use crate::keys::Keys;
@@ -18,6 +17,7 @@ use crate::question::{Answer, AnswerForm};
 use crate::results::Results;
 use crate::session::{Participation, Session};
 use crate::store::{self, CopyKind};
+use crate::{Result, StudyError};
 
 /// Columns that every answer has; those behind them are of sentences that were read.
 const ANSWERED: usize = 19;
@@ -143,7 +143,7 @@ const OF_WORD: [&str; 8] = [
 ];
 
 /// A table with a row for each word that was read; nothing where none was.
-fn words(rows: &[Map<String, Value>], keys: &Keys) -> Result<Option<Vec<u8>>, StudyError> {
+fn words(rows: &[Map<String, Value>], keys: &Keys) -> Result<Option<Vec<u8>>> {
     let taken = |name: &&str| OF_TRIAL.contains(name) || OF_WORD.contains(name);
     let tags = keys.items.iter().flat_map(|key| key.item.tags.keys());
     let tags: BTreeSet<&str> = tags.map(String::as_str).filter(|t| !taken(t)).collect();
@@ -230,7 +230,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-fn table(names: &[&str], rows: &[Map<String, Value>]) -> Result<Vec<u8>, StudyError> {
+fn table(names: &[&str], rows: &[Map<String, Value>]) -> Result<Vec<u8>> {
     let wrong = |e: csv::Error| StudyError::refused(e.to_string());
     let mut out = csv::Writer::from_writer(Vec::new());
     out.write_record(names).map_err(wrong)?;
@@ -251,7 +251,7 @@ pub fn write(
     results: &Results,
     people: &[Participation],
     folder: &Path,
-) -> Result<Vec<std::path::PathBuf>, StudyError> {
+) -> Result<Vec<std::path::PathBuf>> {
     // Noted first: whoever withdraws from now on is taken out of it.
     let place = std::path::absolute(folder).map_err(io_at(folder))?;
     let noted = place.to_string_lossy().into_owned();

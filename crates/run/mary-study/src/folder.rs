@@ -8,13 +8,13 @@ use mary_platform::{read_plain, replace_file};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::StudyError;
 use crate::adaptive::AdaptiveTest;
 use crate::error::io_at;
 use crate::keys::{Frozen, Keys};
 use crate::lists::Design;
 use crate::question::Question;
 use crate::settings::{self, Settings};
+use crate::{Result, StudyError};
 
 const ITEMS: &str = "items.json";
 const KEYS: &str = "keys.json";
@@ -63,7 +63,7 @@ pub fn random_token() -> String {
 
 impl Study {
     /// Makes the folder; one that is there already is left alone.
-    pub fn create(path: &Path, settings: &Settings, frozen: &Frozen) -> Result<Self, StudyError> {
+    pub fn create(path: &Path, settings: &Settings, frozen: &Frozen) -> Result<Self> {
         settings.check().map_err(StudyError::Refused)?;
         if frozen.questions.len() < settings.per_person {
             return Err(StudyError::refused(format!(
@@ -96,7 +96,7 @@ impl Study {
     }
 
     /// Opens a study; its keys stay on disk.
-    pub fn open(path: &Path) -> Result<Self, StudyError> {
+    pub fn open(path: &Path) -> Result<Self> {
         if !path.join(settings::FILE).exists() {
             return Err(StudyError::refused(format!(
                 "{} is no study: it has no {}\nhint: `mary study new` makes one",
@@ -127,11 +127,7 @@ impl Study {
             });
         }
         if let Some(why) = questions.iter().find_map(Question::unaskable) {
-            return Err(StudyError::File {
-                path: path.join(ITEMS),
-                message: why,
-                hint: "restore the file from a copy; items of a study never change".into(),
-            });
+            return Err(StudyError::changed(path.join(ITEMS), why));
         }
         Ok(Self {
             path: path.to_owned(),
@@ -143,7 +139,7 @@ impl Study {
     }
 
     /// What is right: for judging, never for serving.
-    pub fn keys(&self) -> Result<Keys, StudyError> {
+    pub fn keys(&self) -> Result<Keys> {
         read(&self.path, KEYS)
     }
 
@@ -171,20 +167,16 @@ impl Study {
     }
 }
 
-fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> Result<(), StudyError> {
+fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> Result<()> {
     let path = folder.join(name);
     let bytes = serde_json::to_vec(value).map_err(|e| StudyError::refused(e.to_string()))?;
     replace_file(&path, &bytes).map_err(io_at(&path))
 }
 
-fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, StudyError> {
+fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T> {
     let path = folder.join(name);
     let bytes = read_plain(&path, LARGEST).map_err(io_at(&path))?;
-    serde_json::from_slice(&bytes).map_err(|e| StudyError::File {
-        path,
-        message: e.to_string(),
-        hint: "restore the file from a copy; items of a study never change".into(),
-    })
+    serde_json::from_slice(&bytes).map_err(|e| StudyError::changed(path, e.to_string()))
 }
 
 #[cfg(test)]

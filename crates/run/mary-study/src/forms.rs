@@ -12,16 +12,16 @@ use std::collections::BTreeMap;
 use mary_contract::{
     Ask, Generate, Item, MarkingForm, Part, Prompt, Request, SampleId, Sampling, Target,
 };
-use mary_platform::{Separated, for_spreadsheet, from_spreadsheet};
+use mary_platform::{for_spreadsheet, from_spreadsheet};
 use serde_json::json;
 
-use crate::StudyError;
-use crate::error::fault;
+use crate::error::{fault, table};
 use crate::keys::{Frozen, KeyedItem, Keys, judged_by_people};
 pub use crate::keys::{Judged, Judging};
 use crate::lists::spread;
 use crate::question::{AnswerForm, Question};
 use crate::settings::Language;
+use crate::{Result, StudyError};
 
 /// The column with the code of an answer. Forms of earlier versions name model, item and trial instead.
 const CODE: &str = "answer";
@@ -70,7 +70,7 @@ fn code(of: &SampleId) -> String {
 }
 
 /// A family's form as a spreadsheet, with an empty column for the verdict.
-pub fn spreadsheet(form: &MarkingForm) -> Result<Vec<u8>, StudyError> {
+pub fn spreadsheet(form: &MarkingForm) -> Result<Vec<u8>> {
     let mut lines: Vec<_> = form.lines.iter().map(|l| (code(&l.of), l)).collect();
     lines.sort_by(|a, b| a.0.cmp(&b.0));
     let parts = form.lines.iter().any(|l| !l.part.is_empty());
@@ -122,10 +122,7 @@ impl From<&MarkingForm> for Form {
 impl Form {
     /// Puts the answers of a run in place of their codes; says whose task they answer. A form that names
     /// its answers stays as it is.
-    pub fn named(
-        &mut self,
-        answers: impl Iterator<Item = SampleId>,
-    ) -> Result<Option<String>, StudyError> {
+    pub fn named(&mut self, answers: impl Iterator<Item = SampleId>) -> Result<Option<String>> {
         if self.lines.iter().all(|line| line.of.model != BLIND) {
             return Ok(None);
         }
@@ -151,14 +148,10 @@ impl Form {
 }
 
 /// Reads a form; `name` is said where something is wrong.
-pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
+pub fn read(name: &str, bytes: &[u8]) -> Result<Form> {
     let wrong =
         |line: usize, message: String| StudyError::Refused(format!("{name}:{line}: {message}"));
-    let text = Separated::fields(bytes, None, true).map_err(|e| fault(1, &e, &wrong))?;
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(text.delimiter())
-        .from_reader(text);
-    let head = reader.headers().map_err(|e| fault(1, &e, &wrong))?.clone();
+    let (mut reader, head) = table(bytes, &wrong)?;
     let column = |wanted: &str| head.iter().position(|h| h.trim() == wanted);
     let verdict = head.iter().position(|h| h.trim().starts_with(NO));
     let named_by = [MODEL, ITEM, TRIAL].map(column);
@@ -267,7 +260,7 @@ pub fn frozen(
     language: Language,
     limit: Option<usize>,
     seed: u64,
-) -> Result<Frozen, StudyError> {
+) -> Result<Frozen> {
     let mut texts: BTreeMap<Page<'_>, Vec<Judged>> = BTreeMap::new();
     for line in form.lines.iter().filter(|line| !line.shown.is_empty()) {
         let of = texts.entry((&line.shown, &line.part)).or_default();
@@ -294,13 +287,8 @@ pub fn frozen(
             examples: Vec::new(),
             parts: shown.iter().map(|cell| Part::Text(said(cell))).collect(),
             reading: Vec::new(),
-            answer: AnswerForm::Choice {
-                options: vec![form.no.clone(), form.yes.clone()],
-                // One and the same place for "wrong" on every page: judges go through many of them.
-                ordered: true,
-                none_fits: false,
-                beside: false,
-            },
+            // One and the same place for "wrong" on every page: judges go through many of them.
+            answer: AnswerForm::ordered(vec![form.no.clone(), form.yes.clone()]),
         };
         items.push(keyed(number, shown, form));
         questions.push(question);

@@ -11,11 +11,11 @@ use mary_contract::{
     DataSource, ForPeople, Item, Outcome, PeopleAnswer, Target, Task, TaskRun, TaskSettings,
 };
 
-use crate::StudyError;
 use crate::keys::taken;
 pub use crate::keys::{Frozen, KeyedItem, Keys};
 use crate::lists::spread;
 use crate::question::{Answer, NoneFits, Question, reply};
+use crate::{Result, StudyError};
 
 #[derive(Clone)]
 pub struct StudyTask {
@@ -30,11 +30,7 @@ pub struct StudyTask {
 const MODE: &str = "mode";
 const IN_WORDS: &str = "generate";
 
-pub fn freeze(
-    wanted: &[StudyTask],
-    data: &dyn DataSource,
-    seed: u64,
-) -> Result<Frozen, StudyError> {
+pub fn freeze(wanted: &[StudyTask], data: &dyn DataSource, seed: u64) -> Result<Frozen> {
     let mut tasks = Vec::new();
     let mut drawn: Vec<(KeyedItem, Question)> = Vec::new();
     let mut seconds = None;
@@ -106,7 +102,7 @@ fn choose(
     settings: &TaskSettings,
     data: &dyn DataSource,
     seed: u64,
-) -> Result<Vec<Item>, StudyError> {
+) -> Result<Vec<Item>> {
     let items: Vec<Item> = wanted
         .task
         .items(settings, data)?
@@ -154,7 +150,7 @@ fn spoken(
     settings: &TaskSettings,
     item: &Item,
     shown: &ForPeople,
-) -> Result<Vec<String>, StudyError> {
+) -> Result<Vec<String>> {
     let options = match &shown.answer {
         PeopleAnswer::Choice { options, .. } => options,
         PeopleAnswer::Several { options } => {

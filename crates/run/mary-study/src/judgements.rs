@@ -15,13 +15,13 @@ use mary_store::RunFolder;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::StudyError;
 use crate::analysis::{alpha, alpha_in_words, put_measure};
 use crate::error::io_at;
 use crate::forms::Form;
 pub use crate::keys::MEASURE;
 use crate::keys::{Judged, Judging};
 use crate::results::{finished, made_anew, put_note};
+use crate::{Result, StudyError};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
@@ -91,7 +91,7 @@ pub fn of_samples(judging: &Judging, texts: &[String], samples: &[Sample]) -> Ve
     marks
 }
 
-pub fn by_model(marks: &[Mark]) -> Result<Vec<OfModel>, StudyError> {
+pub fn by_model(marks: &[Mark]) -> Result<Vec<OfModel>> {
     // A text that stands for several answers of a model counts once.
     let mut models: BTreeMap<&str, BTreeMap<(&str, &str), f64>> = BTreeMap::new();
     for mark in marks {
@@ -104,7 +104,7 @@ pub fn by_model(marks: &[Mark]) -> Result<Vec<OfModel>, StudyError> {
         .collect()
 }
 
-fn of_model(model: &str, marks: &BTreeMap<(&str, &str), f64>) -> Result<OfModel, StudyError> {
+fn of_model(model: &str, marks: &BTreeMap<(&str, &str), f64>) -> Result<OfModel> {
     let numbered = |of: fn(&(&str, &str)) -> String| -> Vec<usize> {
         let names: BTreeSet<String> = marks.keys().map(of).collect();
         let names: Vec<String> = names.into_iter().collect();
@@ -231,7 +231,7 @@ pub fn write_run(
     registry: &Registry,
     joining: Joining<'_>,
     marks: &[Mark],
-) -> Result<(PathBuf, RunSummary), StudyError> {
+) -> Result<(PathBuf, RunSummary)> {
     let Joining {
         name,
         task,

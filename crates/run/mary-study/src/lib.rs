@@ -31,6 +31,7 @@ pub mod store;
 pub use adaptive::AdaptiveTest;
 pub use analysis::PeopleStatistics;
 pub use deletion::Deletion;
+pub(crate) use error::Result;
 pub use error::StudyError;
 pub use folder::{DATABASE, Secrets, Study, random_token};
 pub use session::{Participation, Session, View, now};

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use mary_contract::{Registry, RunSummary, Sample};
 use mary_store::RunFolder;
 
-use crate::StudyError;
 use crate::deletion;
 use crate::error::io_at;
 use crate::judgements::{self, Joining, Mark};
@@ -13,26 +12,27 @@ use crate::keys::{Judging, Keys};
 use crate::results::{self, Results};
 use crate::session::{Participation, Session};
 use crate::store::{self, Admission, CopyKind};
+use crate::{Result, StudyError};
 
 impl Session {
-    pub fn people(&self) -> Result<Vec<Participation>, StudyError> {
+    pub fn people(&self) -> Result<Vec<Participation>> {
         self.store.wait(self.gathering())
     }
 
-    pub fn is_closed(&self) -> Result<bool, StudyError> {
+    pub fn is_closed(&self) -> Result<bool> {
         self.store.wait(store::is_closed)
     }
 
-    pub fn admission(&self) -> Result<Admission, StudyError> {
+    pub fn admission(&self) -> Result<Admission> {
         self.store.wait(store::admission)
     }
 
-    pub fn judged(&self, registry: &Registry) -> Result<Results, StudyError> {
+    pub fn judged(&self, registry: &Registry) -> Result<Results> {
         results::judge(self, &self.study.keys()?, registry, &self.people()?)
     }
 
     /// People who are taking part at the moment: they have a place, and were heard of within its time.
-    pub fn inside(&self) -> Result<usize, StudyError> {
+    pub fn inside(&self) -> Result<usize> {
         let since = self.now() - i64::from(self.study.settings.minutes) * 60_000;
         let inside = |p: &&Participation| {
             p.person.state == store::PersonState::Running && p.person.seen >= since
@@ -40,7 +40,7 @@ impl Session {
         Ok(self.people()?.iter().filter(inside).count())
     }
 
-    pub fn stop_admission(&self) -> Result<(), StudyError> {
+    pub fn stop_admission(&self) -> Result<()> {
         self.store.wait(store::stop_admission)
     }
 
@@ -51,7 +51,7 @@ impl Session {
         &self,
         registry: &Registry,
         root: &Path,
-    ) -> Result<Option<(PathBuf, RunSummary, Results)>, StudyError> {
+    ) -> Result<Option<(PathBuf, RunSummary, Results)>> {
         let keys = self.study.keys()?;
         let run = std::path::absolute(root.join(self.run_id(&keys)?)).map_err(io_at(root))?;
         if self.is_of_another(&run, !self.judged(registry)?.samples.is_empty())? {
@@ -81,7 +81,7 @@ impl Session {
     }
 
     /// Remembers the run folder of a study that an earlier version closed.
-    pub fn know_run(&self, root: &Path) -> Result<(), StudyError> {
+    pub fn know_run(&self, root: &Path) -> Result<()> {
         if !self.is_closed()? {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl Session {
     /// Whether a run folder holds the answers of another copy of the study: copies of one folder (`cp -r`, for a
     /// rehearsal) have one name and one key, and only the people differ. Where nobody of ours counts (`counted`), all
     /// that is in our run may be somebody who withdrew; then it is ours if we wrote there.
-    fn is_of_another(&self, run: &Path, counted: bool) -> Result<bool, StudyError> {
+    fn is_of_another(&self, run: &Path, counted: bool) -> Result<bool> {
         if !run.exists() {
             return Ok(false);
         }
@@ -120,7 +120,7 @@ impl Session {
 
     /// Writes a run folder again after somebody withdrew; without anybody left there is none. False where another
     /// copy of the study has written its own in that place.
-    pub(crate) fn rewrite_run(&self, run: &Path, registry: &Registry) -> Result<bool, StudyError> {
+    pub(crate) fn rewrite_run(&self, run: &Path, registry: &Registry) -> Result<bool> {
         if self.is_of_another(run, !self.judged(registry)?.samples.is_empty())? {
             return Ok(false);
         }
@@ -145,7 +145,7 @@ impl Session {
         Ok(true)
     }
 
-    fn run_id(&self, keys: &Keys) -> Result<String, StudyError> {
+    fn run_id(&self, keys: &Keys) -> Result<String> {
         match &keys.judging {
             Some(judging) => Ok(judgements::run_id(&self.study.settings.name, &judging.run)),
             None => results::run_id(&self.study, keys),
@@ -158,7 +158,7 @@ impl Session {
         keys: &Keys,
         registry: &Registry,
         root: &Path,
-    ) -> Result<Option<(PathBuf, RunSummary, Results)>, StudyError> {
+    ) -> Result<Option<(PathBuf, RunSummary, Results)>> {
         let results = self.judged(registry)?;
         if results.samples.is_empty() {
             return Ok(None);

@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use mary_contract::Part;
-use mary_platform::{Separated, replace_file};
+use mary_platform::replace_file;
 
-use crate::StudyError;
-use crate::error::{fault, io_at};
+use crate::error::{fault, io_at, table};
 use crate::question::{AnswerForm, NONE_FITS};
 use crate::server::words;
 use crate::session::{Session, now};
 use crate::store::{self, CopyKind, Step, Submission};
+use crate::{Result, StudyError};
 
 /// Writes `sheets.html` (one sheet for each place of a range), `key.csv` and an empty `marks.csv`.
 pub fn print(
     session: &Session,
     places: std::ops::Range<usize>,
     folder: &Path,
-) -> Result<Vec<PathBuf>, StudyError> {
+) -> Result<Vec<PathBuf>> {
     let study = &session.study;
     if study.questions.iter().any(|q| !q.reading.is_empty()) {
         let why =
@@ -190,19 +190,14 @@ fn sheet_question(session: &Session, trial: usize, item: usize, order: &[usize])
 /// Reads marks back: `sheet`, `question`, `mark` (a letter, several letters, a number or words; `-` or the
 /// letter after the last option is "none fits", a letter with `-` behind it an answer so marked), `seconds` where they were taken. Each sheet becomes a
 /// person with the place of that sheet. How many sheets.
-pub fn read(session: &Session, marks: &Path) -> Result<usize, StudyError> {
+pub fn read(session: &Session, marks: &Path) -> Result<usize> {
     let wrong = |line: usize, message: String| StudyError::File {
         path: marks.to_owned(),
         message: format!("line {line}: {message}"),
         hint: "`mary study print` writes an empty marks.csv to fill in".into(),
     };
-    let text = mary_platform::open_plain(marks)
-        .and_then(|file| Separated::fields(file, None, true))
-        .map_err(|e| fault(1, &e, &wrong))?;
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(text.delimiter())
-        .from_reader(text);
-    let head = reader.headers().map_err(|e| fault(1, &e, &wrong))?.clone();
+    let file = mary_platform::open_plain(marks).map_err(|e| fault(1, &e, &wrong))?;
+    let (mut reader, head) = table(file, &wrong)?;
     let column = |name: &str| head.iter().position(|h| h.trim() == name);
     let (Some(sheet), Some(question), Some(mark)) =
         (column("sheet"), column("question"), column("mark"))

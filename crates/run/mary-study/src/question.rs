@@ -105,6 +105,16 @@ pub const TIME_OUT: &str = "time-out";
 pub(crate) const READ: &str = "read";
 
 impl AnswerForm {
+    /// A choice of one option, always shown in this order.
+    pub(crate) fn ordered(options: Vec<String>) -> Self {
+        Self::Choice {
+            options,
+            ordered: true,
+            none_fits: false,
+            beside: false,
+        }
+    }
+
     pub fn for_task(answer: &PeopleAnswer, none_fits: NoneFits) -> Self {
         let texts = |options: &[mary_contract::PeopleOption]| {
             options.iter().map(|o| o.text.clone()).collect::<Vec<_>>()
@@ -221,10 +231,7 @@ pub fn reply(answer: &Answer, said: &[String], request: &Request) -> Option<Repl
             let continuations = (0..score.continuations.len()).map(|place| ContinuationScore {
                 tokens: vec![score.continuations.get(place).cloned().unwrap_or_default()],
                 logprobs: vec![if place == *chosen { 0.0 } else { -1.0 }],
-                boundary_merged: false,
-                first_unscored: false,
-                windowed: false,
-                details: None,
+                ..ContinuationScore::default()
             });
             Some(Reply::bare(Response::Scored(Scored {
                 continuations: continuations.collect(),

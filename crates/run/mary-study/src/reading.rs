@@ -8,13 +8,13 @@ use mary_contract::{
     Ask, DataSource, Generate, Item, Items, Judgement, Needs, Part, Prompt, Reply, Request,
     Response, Sampling, Target, Task, TaskCard, TaskError, TaskRun, TaskSettings, UnscoredReason,
 };
-use mary_platform::{Separated, from_spreadsheet};
+use mary_platform::from_spreadsheet;
 
-use crate::StudyError;
-use crate::error::fault;
+use crate::error::{fault, table};
 use crate::keys::{Frozen, KeyedItem, Keys};
 use crate::question::{AnswerForm, Question};
 use crate::settings::Language;
+use crate::{Result, StudyError};
 
 /// Words of a sentence, at most: their times go through one form.
 const LONGEST: usize = 1_000;
@@ -74,7 +74,7 @@ impl Task for Comprehension {
 }
 
 /// A table as items of a study, list after list, and how many of them each person reads.
-pub fn frozen(name: &str, bytes: &[u8], language: Language) -> Result<(Frozen, usize), StudyError> {
+pub fn frozen(name: &str, bytes: &[u8], language: Language) -> Result<(Frozen, usize)> {
     let rows = rows(name, bytes, language)?;
     let lists = rows.iter().map(Vec::len).max().unwrap_or(0);
     if let Some(odd) = rows.iter().find(|same| lists % same.len() != 0) {
@@ -110,13 +110,9 @@ pub fn frozen(name: &str, bytes: &[u8], language: Language) -> Result<(Frozen, u
 type Condition = (KeyedItem, Question);
 
 /// The rows by item, in the order of the table.
-fn rows(name: &str, bytes: &[u8], language: Language) -> Result<Vec<Vec<Condition>>, StudyError> {
+fn rows(name: &str, bytes: &[u8], language: Language) -> Result<Vec<Vec<Condition>>> {
     let wrong = |line: usize, why: String| StudyError::Refused(format!("{name}:{line}: {why}"));
-    let text = Separated::fields(bytes, None, true).map_err(|e| fault(1, &e, &wrong))?;
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(text.delimiter())
-        .from_reader(text);
-    let head = reader.headers().map_err(|e| fault(1, &e, &wrong))?.clone();
+    let (mut reader, head) = table(bytes, &wrong)?;
     let mut items: Vec<(String, Vec<Condition>)> = Vec::new();
     for (row, record) in reader.records().enumerate() {
         let line = row + 2;
@@ -162,10 +158,7 @@ fn rows(name: &str, bytes: &[u8], language: Language) -> Result<Vec<Vec<Conditio
         let question = Question {
             instruction: String::new(),
             examples: Vec::new(),
-            parts: cell("question")
-                .map(|q| Part::Text(q.to_owned()))
-                .into_iter()
-                .collect(),
+            parts: Vec::from_iter(cell("question").map(|q| Part::Text(q.to_owned()))),
             reading: words,
             answer,
         };
@@ -229,13 +222,7 @@ fn asked(cells: &BTreeMap<&str, &str>, language: Language) -> Result<Asked, Stri
         ));
     };
     let target = Target::one_of(question.to_owned(), options.clone(), correct);
-    let form = AnswerForm::Choice {
-        options: options.clone(),
-        ordered: true,
-        none_fits: false,
-        beside: false,
-    };
-    Ok((target, form, options))
+    Ok((target, AnswerForm::ordered(options.clone()), options))
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use mary_lab::engine::summarise::{Summariser, Verdict, test_against_chance};
 use mary_store::{RunFolder, SCHEMA, run_digest};
 use serde_json::{Value, json};
 
-use crate::StudyError;
 use crate::analysis::{self, PeopleStatistics};
 use crate::error::io_at;
 use crate::folder::Study;
@@ -23,6 +22,7 @@ use crate::reading;
 use crate::session::{Participation, Session};
 use crate::status::Unfinished;
 use crate::store::{PersonState, StoredAnswer};
+use crate::{Result, StudyError};
 
 /// The provider under which people stand among models.
 pub const PEOPLE: &str = "people";
@@ -44,7 +44,7 @@ pub fn judge(
     keys: &Keys,
     registry: &Registry,
     people: &[Participation],
-) -> Result<Results, StudyError> {
+) -> Result<Results> {
     let study = &session.study;
     let judged_card = keys.judging.as_ref().map(|judging| {
         let about = "What people say of what models wrote.";
@@ -131,7 +131,7 @@ fn sample(
     (key, by): (&KeyedItem, By<'_>),
     one: &Participation,
     given: &StoredAnswer,
-) -> Result<Sample, StudyError> {
+) -> Result<Sample> {
     let model = model_ref(study).to_string();
     let trial = u32::try_from(one.person.place).unwrap_or(u32::MAX);
     let mut item = key.item.clone();
@@ -213,7 +213,7 @@ pub fn model_ref(study: &Study) -> ModelRef {
     }
 }
 
-fn manifest(study: &Study, keys: &Keys, results: &Results) -> Result<RunManifest, StudyError> {
+fn manifest(study: &Study, keys: &Keys, results: &Results) -> Result<RunManifest> {
     let settings = &study.settings;
     let mut card = ModelCard::new(model_ref(study), Capabilities::default());
     let written = serde_json::to_vec(keys).map_err(|e| StudyError::refused(e.to_string()))?;
@@ -267,7 +267,7 @@ fn manifest(study: &Study, keys: &Keys, results: &Results) -> Result<RunManifest
     Ok(manifest)
 }
 
-pub(crate) fn run_id(study: &Study, keys: &Keys) -> Result<String, StudyError> {
+pub(crate) fn run_id(study: &Study, keys: &Keys) -> Result<String> {
     let nobody = Results {
         samples: Vec::new(),
         with_excluded: Vec::new(),
@@ -279,10 +279,7 @@ pub(crate) fn run_id(study: &Study, keys: &Keys) -> Result<String, StudyError> {
 }
 
 /// The folder of a run below `root`, empty.
-pub(crate) fn made_anew(
-    root: &Path,
-    manifest: &RunManifest,
-) -> Result<(PathBuf, RunFolder), StudyError> {
+pub(crate) fn made_anew(root: &Path, manifest: &RunManifest) -> Result<(PathBuf, RunFolder)> {
     let place = root.join(&manifest.id);
     if place.exists() {
         // Opened first: what is not this run is left alone.
@@ -300,7 +297,7 @@ pub fn write_run(
     keys: &Keys,
     registry: &Registry,
     results: &Results,
-) -> Result<(PathBuf, RunSummary), StudyError> {
+) -> Result<(PathBuf, RunSummary)> {
     let manifest = manifest(study, keys, results)?;
     let (place, mut folder) = made_anew(root, &manifest)?;
     for sample in &results.samples {

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
 
-use crate::StudyError;
+use crate::Result;
 use crate::clock::Clock;
 use crate::deletion::{EXPORT, know_export};
 use crate::folder::{Study, random_token};
@@ -44,7 +44,7 @@ pub fn now() -> i64 {
 type Work<T> = Box<dyn FnOnce(&Connection) -> rusqlite::Result<T> + Send>;
 
 impl Session {
-    pub fn open(path: &Path) -> Result<(Self, StoreThread), StudyError> {
+    pub fn open(path: &Path) -> Result<(Self, StoreThread)> {
         let study = Study::open(path)?;
         let (store, thread) = Store::open(&study.database(), study.settings.people)?;
         let clock = Clock::starting(now(), store.wait(store::last_seen)?);
@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// Gives a certain place, for a sheet of paper; nothing where it is taken.
-    pub fn seat(&self, place: usize) -> Result<Option<String>, StudyError> {
+    pub fn seat(&self, place: usize) -> Result<Option<String>> {
         let token = random_token();
         let who = self.person_joining(&token, None, now());
         let given = self.store.wait(move |db| store::seat(db, &who, place))?;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::StudyError;
 use crate::error::io_at;
 use crate::lists::Lists;
+use crate::{Result, StudyError};
 
 pub const FILE: &str = "study.toml";
 
@@ -182,7 +182,7 @@ pub struct Check {
 }
 
 impl Settings {
-    pub fn read(folder: &Path) -> Result<Self, StudyError> {
+    pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let text = mary_platform::read_plain_text(&path, LARGEST).map_err(io_at(&path))?;
         let wrong = |message: String| StudyError::File {
@@ -297,7 +297,7 @@ impl Settings {
         }
     }
 
-    pub fn to_toml(&self) -> Result<String, StudyError> {
+    pub fn to_toml(&self) -> Result<String> {
         toml::to_string_pretty(self).map_err(|e| StudyError::refused(e.to_string()))
     }
 

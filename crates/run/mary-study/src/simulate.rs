@@ -13,12 +13,12 @@ use mary_generators::{Stream, below, stream};
 use mary_stats::distributions::normal_quantile;
 use rand::RngExt as _;
 
-use crate::StudyError;
 use crate::keys::Keys;
 use crate::lists::Design;
 use crate::question::{AnswerForm, NONE_FITS, Question, READ};
 use crate::session::Session;
 use crate::store::{Step, Submission};
+use crate::{Result, StudyError};
 
 #[derive(Debug, Clone)]
 pub enum Behaviour {
@@ -224,7 +224,7 @@ pub fn by_data(
     keys: &Keys,
     simulation: &Simulation,
     people: usize,
-) -> Result<usize, StudyError> {
+) -> Result<usize> {
     let mut taken = 0;
     // A clock of its own, so that times are those simulated.
     let mut clock = crate::now();

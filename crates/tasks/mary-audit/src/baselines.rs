@@ -45,11 +45,8 @@ const FEWEST: usize = 10;
 /// What a learner may see of other seeds: a pair that recurs would be remembered, not learned.
 fn apart_from(examples: &[Example], others: &[Vec<Example>], form: &Form) -> Vec<Vec<Example>> {
     let words = |example: &Example| {
-        let mut words: Vec<String> = example
-            .question
-            .split_whitespace()
-            .map(str::to_lowercase)
-            .collect();
+        let words = example.question.split_whitespace();
+        let mut words: Vec<String> = words.map(str::to_lowercase).collect();
         words.sort_unstable();
         words
     };
@@ -98,10 +95,8 @@ pub fn audit_beside(
         Form::Options => option_sheets(&set),
     };
     check_expected(settings, &sheets)?;
-    let mut findings = sheets
-        .iter()
-        .map(|sheet| set.finding(sheet, settings))
-        .collect::<Result<Vec<_>, _>>()?;
+    let findings = sheets.iter().map(|sheet| set.finding(sheet, settings));
+    let mut findings = findings.collect::<Result<Vec<_>, _>>()?;
     let others = apart_from(examples, others, &form);
     findings.extend(forest::findings(&set, &others, &form, settings)?);
     let p: Vec<f64> = findings.iter().map(|f| f.p).collect();
@@ -134,11 +129,8 @@ pub fn audit_beside(
 fn check_expected(settings: &AuditSettings, sheets: &[Sheet]) -> Result<(), AuditError> {
     for name in &settings.expected {
         let groups = forest::GROUPS.iter().copied();
-        let known: Vec<&str> = sheets
-            .iter()
-            .map(|sheet| sheet.name)
-            .chain(groups)
-            .collect();
+        let names = sheets.iter().map(|sheet| sheet.name);
+        let known: Vec<&str> = names.chain(groups).collect();
         if !known.contains(&name.as_str()) {
             return Err(AuditError::UnknownBaseline {
                 name: name.clone(),

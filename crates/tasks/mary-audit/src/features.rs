@@ -29,11 +29,8 @@ pub(crate) fn ngrams(text: &str) -> Vec<String> {
 }
 
 pub(crate) fn first_character(text: &str) -> Vec<String> {
-    text.chars()
-        .next()
-        .map(|c| format!("begins with `{c}`"))
-        .into_iter()
-        .collect()
+    let first = text.chars().next();
+    Vec::from_iter(first.map(|c| format!("begins with `{c}`")))
 }
 
 /// The last character, and the last one that is a letter or digit.

@@ -289,10 +289,8 @@ impl<'s> Cases<'s> {
     /// The columns that a forest split by most, in words.
     fn relied(&self, forest: &Forest, columns: &[usize]) -> Result<Vec<String>, AuditError> {
         let importance = forest.compute_feature_importances().map_err(learner)?;
-        let mut order: Vec<(f64, usize)> = importance
-            .into_iter()
-            .zip(columns.iter().copied())
-            .collect();
+        let order = importance.into_iter().zip(columns.iter().copied());
+        let mut order: Vec<(f64, usize)> = order.collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let name = |(weight, place): &(f64, usize)| {
             let column = self.surface.columns.get(*place)?;

@@ -36,9 +36,8 @@ impl Hygiene {
         let mut contradictions = Vec::new();
         let mut repeated = Vec::new();
         for example in examples {
-            let entry = seen
-                .entry(exact_identity(example))
-                .or_insert((0, example.answer()));
+            let entry = seen.entry(exact_identity(example));
+            let entry = entry.or_insert((0, example.answer()));
             entry.0 += 1;
             if entry.0 == 2 {
                 repeated.push(example.question.clone());
@@ -123,10 +122,8 @@ fn balance_p(balance: &BTreeMap<String, usize>, n: usize) -> f64 {
         return if n > 1 { 0.0 } else { 1.0 };
     }
     let expected = n as f64 / k;
-    let chi: f64 = balance
-        .values()
-        .map(|&c| (c as f64 - expected).powi(2) / expected)
-        .sum();
+    let far = |&c: &usize| (c as f64 - expected).powi(2) / expected;
+    let chi: f64 = balance.values().map(far).sum();
     chi_squared_upper(chi, k - 1.0)
 }
 

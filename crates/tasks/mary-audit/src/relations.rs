@@ -22,10 +22,8 @@ pub(crate) fn between(one: &str, two: &str) -> [usize; 6] {
     let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), two.chars().collect());
     let (counts, others) = (counted(&a), counted(&b));
     let shared = |both: fn(usize, usize) -> usize| -> usize {
-        counts
-            .iter()
-            .filter_map(|(letter, n)| Some(both(*n, *others.get(letter)?)))
-            .sum()
+        let each = |(letter, n): (&char, &usize)| Some(both(*n, *others.get(letter)?));
+        counts.iter().filter_map(each).sum()
     };
     [
         shared(usize::min),
@@ -54,11 +52,9 @@ fn counted(letters: &[char]) -> BTreeMap<char, usize> {
 /// the most, least and sum over all neighbours. A text of one word is read against itself: its first
 /// half against its second from the end. Always as many numbers as [`names`] gives.
 pub(crate) fn within(text: &str) -> Vec<f64> {
-    let words: Vec<&str> = text
-        .split(|c: char| c.is_whitespace())
-        .map(|w| w.trim_matches(|c: char| !c.is_alphanumeric()))
-        .filter(|w| !w.is_empty())
-        .collect();
+    let words = text.split(|c: char| c.is_whitespace());
+    let words = words.map(|w| w.trim_matches(|c: char| !c.is_alphanumeric()));
+    let words: Vec<&str> = words.filter(|w| !w.is_empty()).collect();
     if let [only] = words.as_slice() {
         let letters: Vec<char> = only.chars().collect();
         let half: String = letters.iter().take(letters.len() / 2).collect();

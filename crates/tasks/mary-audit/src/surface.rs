@@ -51,11 +51,8 @@ impl Vocabulary {
         order.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         order.truncate(most);
         let size = order.len();
-        let known = order
-            .into_iter()
-            .enumerate()
-            .map(|(place, (feature, _))| (feature, place))
-            .collect();
+        let known = order.into_iter().map(|(feature, _)| feature);
+        let known = known.zip(0..).collect();
         Self {
             group,
             what,
@@ -230,12 +227,8 @@ fn option_columns() -> Vec<Column> {
 
 /// What the question holds that an option can be compared with: what it quotes, else its words.
 fn parts(question: &str) -> Vec<String> {
-    let quoted: Vec<String> = question
-        .split('"')
-        .skip(1)
-        .step_by(2)
-        .map(str::to_owned)
-        .collect();
+    let quoted = question.split('"').skip(1).step_by(2);
+    let quoted: Vec<String> = quoted.map(str::to_owned).collect();
     if quoted.is_empty() {
         words(question)
     } else {
@@ -259,10 +252,8 @@ fn option_numbers(example: &Example) -> Vec<Vec<f64>> {
             longer as f64,
             distance.map_or(-1.0, f64::from),
         ];
-        let all: Vec<[usize; 6]> = parts
-            .iter()
-            .map(|p| relations::between(p, option))
-            .collect();
+        let all = parts.iter().map(|p| relations::between(p, option));
+        let all: Vec<[usize; 6]> = all.collect();
         for place in 0..relations::MEASURES.len() {
             let of = || all.iter().filter_map(|r| r.get(place).copied());
             row.push(of().max().unwrap_or(0) as f64);

@@ -273,7 +273,8 @@ impl Set<'_> {
     fn credit(&self, lifts: &Lifts, row: &[Vec<u32>], answer: usize) -> f64 {
         let scores: Vec<f64> = if self.classes.labels {
             let features = row.first().map_or(&[][..], Vec::as_slice);
-            (0..self.classes.names.len())
+            let classes = 0..self.classes.names.len();
+            classes
                 .map(|class| lifts.log_share(features, class))
                 .collect()
         } else {
@@ -394,12 +395,9 @@ impl Set<'_> {
 /// Frequent option texts that are hardly ever right, said in one sentence.
 fn never_right<'n>(telling: &[Telling], name: impl Fn(&Telling) -> &'n str) -> Option<String> {
     let against = |t: &&Telling| t.class == 1 && t.seen >= 10.0 && t.z < -2.5;
-    let rare: Vec<&Telling> = telling
-        .iter()
-        .filter(against)
-        .filter(|t| name(t).starts_with("option `"))
-        .take(12)
-        .collect();
+    let options = |t: &&Telling| name(t).starts_with("option `");
+    let rare = telling.iter().filter(against).filter(options);
+    let rare: Vec<&Telling> = rare.take(12).collect();
     if rare.is_empty() {
         return None;
     }

@@ -99,11 +99,9 @@ fn answers(
     {
         let id = perceptualqa::item_id(MaterialSource::Published, index, order);
         if !items.contains_key(&id) {
-            return Err(TaskError::record(
-                path,
-                0,
-                format!("{model} answers question {index} in order {order}, which is not there"),
-            ));
+            let why =
+                format!("{model} answers question {index} in order {order}, which is not there");
+            return Err(TaskError::record(path, 0, why));
         }
         given.insert((id, trial), text);
     }

@@ -23,9 +23,8 @@ pub(crate) fn by_scores<'n>(
         let why = "an option's log-probability is not a number";
         return (Judgement::failed(ErrorKind::NotFinite, why), vec![]);
     };
-    let winners: Vec<usize> = (0..sums.len())
-        .filter(|&i| sums.get(i) == sums.get(first))
-        .collect();
+    let winners = (0..sums.len()).filter(|&i| sums.get(i) == sums.get(first));
+    let winners: Vec<usize> = winners.collect();
     let mut judgement = Judgement::scored(score);
     if let [only] = winners.as_slice() {
         judgement = judgement.read_as(name(*only));

@@ -89,11 +89,8 @@ impl AbTask {
                     Tail::Label => prompt::up_to_label(shots, text),
                     Tail::Published => prompt::published(shots, text),
                 };
-                Request::Score(Score::new(
-                    Prompt::single(setup.form, prefix),
-                    continuations(setup),
-                    Start::Model,
-                ))
+                let prompt = Prompt::single(setup.form, prefix);
+                Request::Score(Score::new(prompt, continuations(setup), Start::Model))
             }
         })
     }
@@ -155,9 +152,8 @@ fn continuations(setup: &HtestSettings) -> Vec<String> {
         (PromptForm::Plain, Tail::Label) => " ",
         (PromptForm::Plain, Tail::Published) => "\n",
     };
-    [Label::A, Label::B]
-        .map(|label| format!("{before}{}", label.letter()))
-        .to_vec()
+    let said = [Label::A, Label::B].map(|label| format!("{before}{}", label.letter()));
+    said.to_vec()
 }
 
 fn item(setup: &HtestSettings, draw: &Draw, index: usize, example: &Example) -> Item {
@@ -175,9 +171,7 @@ fn item(setup: &HtestSettings, draw: &Draw, index: usize, example: &Example) -> 
     };
     let labels = vec!["A".into(), "B".into()];
     let target = Target::one_of(example.text, labels, example.label.index());
-    let mut item = Item::new(id, target, vec![ask])
-        .in_stratum(example.label.letter())
-        .tagged("label", example.label.letter());
+    let mut item = Item::new(id, target, vec![ask]).in_stratum_of("label", example.label.letter());
     if setup.shot_sets > 1 {
         item = item.tagged(SHOT_SET, draw.number.to_string());
     }

@@ -107,7 +107,7 @@ impl Task for DescribeLetter {
 
     fn judge(&self, _: &TaskSettings, _: &Item, answers: &[Reply]) -> Judgement {
         match answers {
-            [_] => Judgement::unscored(UnscoredReason::NotApplicable("marked by people".into())),
+            [_] => Judgement::not_applicable("marked by people"),
             [_, reading] => verdict(reading),
             _ => Judgement::fault("expected a description and its verdict"),
         }
@@ -198,11 +198,9 @@ impl Task for FoldLetter {
                         PromptForm::Plain => ("?\nAnswer (Yes or No):", " "),
                         PromptForm::Chat => ("? Respond with Yes or No and nothing else", ""),
                     };
-                    Request::Score(Score::new(
-                        Prompt::single(form, format!("{question}{tail}")),
-                        ["Yes", "No"].map(|word| format!("{before}{word}")).to_vec(),
-                        Start::Model,
-                    ))
+                    let prompt = Prompt::single(form, format!("{question}{tail}"));
+                    let said = ["Yes", "No"].map(|word| format!("{before}{word}")).to_vec();
+                    Request::Score(Score::new(prompt, said, Start::Model))
                 };
                 let options = vec!["Yes".into(), "No".into()];
                 let target = Target::one_of(format!("{question}?"), options, usize::from(!same));

@@ -77,10 +77,8 @@ pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
     let mut models: Vec<&str> = gaps.iter().map(|g| g.model.as_str()).collect();
     models.dedup();
     for model in models {
-        let of: Vec<&Gap> = gaps
-            .iter()
-            .filter(|g| g.model == model && g.task != "htest/letter-geometry")
-            .collect();
+        let whole = |g: &&Gap| g.model == model && g.task != "htest/letter-geometry";
+        let of: Vec<&Gap> = gaps.iter().filter(whole).collect();
         let differences: Vec<f64> = of.iter().map(|g| g.difference.value).collect();
         if let Ok((mean, bounds)) = difference::over_units(&differences) {
             let average = |value: fn(&Gap) -> f64| {

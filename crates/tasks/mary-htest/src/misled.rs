@@ -25,10 +25,8 @@ pub(super) fn by_reasoning(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Mea
     let measure = |(name, scores): (&str, Vec<f64>)| {
         let found = score_interval(&scores, None).ok()?;
         let bounds = (found.low, found.high);
-        Some(Measure::new(
-            format!("accuracy[misled={name}]"),
-            Estimate::new(found.value, bounds, found.n, found.method),
-        ))
+        let estimate = Estimate::new(found.value, bounds, found.n, found.method);
+        Some(Measure::new(format!("accuracy[misled={name}]"), estimate))
     };
     let named = ["no", "yes"].into_iter().zip(parts);
     named.filter_map(measure).collect()

@@ -63,9 +63,8 @@ impl Family for HTest {
         let task = ab_task(name)
             .ok_or_else(|| FamilyError::Usage(format!("{name} has no fine-tuning set")))?;
         if wanted.form != TuningForm::Chat {
-            return Err(FamilyError::Usage(
-                "H-TEST's fine-tuning sets are chat JSON lines".into(),
-            ));
+            let why = "H-TEST's fine-tuning sets are chat JSON lines";
+            return Err(FamilyError::Usage(why.into()));
         }
         if wanted.n.is_some() {
             let message = "H-TEST's fine-tuning sets have 1,000 items, the released ones as many as they have; -n cannot change \

@@ -147,9 +147,8 @@ fn measured_row(approach: &str, profile: &Profile<'_>) -> Vec<Cell> {
         Cell::count(profile.first.k),
     ];
     let tasks = paper_tasks();
-    let each = tasks
-        .iter()
-        .map(|id| profile.tasks.get(id.as_str()).copied());
+    let tasks = tasks.iter().map(|id| id.as_str());
+    let each = tasks.map(|id| profile.tasks.get(id).copied());
     cells.extend(each.map(accuracy_cell));
     cells.push(average_cell(profile.average().as_ref()));
     cells.push(Cell::none());

@@ -45,9 +45,8 @@ pub fn strictly(answer: &str) -> Option<Label> {
     let (first, rest) = text.split_at(end);
     let alone = rest.trim_matches(marks).is_empty();
     let line = rest.lines().next().unwrap_or_default();
-    let goes_on = line
-        .trim_start_matches(' ')
-        .starts_with(char::is_alphanumeric);
+    let rest = line.trim_start_matches(' ');
+    let goes_on = rest.starts_with(char::is_alphanumeric);
     match first {
         "A" if !goes_on => Some(Label::A),
         "B" if !goes_on => Some(Label::B),
@@ -74,9 +73,8 @@ pub fn lenient_symbol(answer: &str, options: &[String]) -> Option<usize> {
     let mut found = None;
     for word in line.split_whitespace() {
         let bare = word.trim_matches(around);
-        let named = options
-            .iter()
-            .position(|option| option == word || option == bare);
+        let mut options = options.iter();
+        let named = options.position(|option| option == word || option == bare);
         match (named, found) {
             (Some(new), Some(old)) if new != old => return None,
             (Some(new), _) => found = Some(new),

@@ -161,11 +161,8 @@ impl Profile<'_> {
     }
 
     pub(super) fn adjusted(&self) -> Option<Estimate> {
-        let all: Option<Vec<&Estimate>> = self
-            .papers_ten()?
-            .into_iter()
-            .map(|o| o.adjusted.as_ref())
-            .collect();
+        let ten = self.papers_ten()?.into_iter();
+        let all: Option<Vec<&Estimate>> = ten.map(|o| o.adjusted.as_ref()).collect();
         mean(all?.into_iter())
     }
 

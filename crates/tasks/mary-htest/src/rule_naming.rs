@@ -9,7 +9,6 @@ use mary_contract::{
     Ask, DataSource, Estimate, FollowUp, ForPeople, InForce, Item, Items, Judgement,
     LabelledExample, MarkingForm, Measure, Needs, Outcome, Part, PeopleAnswer, Reply, Request,
     RunSummary, Sample, Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
-    UnscoredReason,
 };
 
 use super::ab_task::{AbTask, FILE, card, verdict};
@@ -128,9 +127,7 @@ impl Task for NameTheRule {
         match answers {
             [said] => match said.answer.as_generated().map(|g| g.text.trim()) {
                 Some("") => Judgement::scored(0.0),
-                Some(_) => {
-                    Judgement::unscored(UnscoredReason::NotApplicable("marked by people".into()))
-                }
+                Some(_) => Judgement::not_applicable("marked by people"),
                 None => Judgement::fault("expected a rule in words"),
             },
             [_, reading] => verdict(reading),

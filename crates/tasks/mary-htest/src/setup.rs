@@ -79,11 +79,8 @@ impl HtestSettings {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
         use ItemsSource::{Fresh, Published};
-        let source = settings.choose(
-            card,
-            "source",
-            &[("fresh", Fresh), ("published", Published)],
-        )?;
+        let sources = &[("fresh", Fresh), ("published", Published)];
+        let source = settings.choose(card, "source", sources)?;
         let mode = settings.choose(card, "mode", &Mode::ALL.map(|mode| (mode.name(), mode)))?;
         let tail = match (settings.param(card, "tail"), settings.form) {
             ("label", _) | ("auto" | "", PromptForm::Plain) => Tail::Label,
@@ -153,11 +150,8 @@ impl HtestSettings {
 
 /// The seeds to whose items those of a run are to be new.
 pub fn apart(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<u64>, TaskError> {
-    let seeds = settings
-        .param(card, "apart")
-        .split(',')
-        .map(str::trim)
-        .filter(|seed| !seed.is_empty());
+    let seeds = settings.param(card, "apart").split(',');
+    let seeds = seeds.map(str::trim).filter(|seed| !seed.is_empty());
     let number = |seed: &str| seed.parse().map_err(|_| card.not_one_of("apart", seed));
     seeds.map(number).collect()
 }

@@ -239,9 +239,8 @@ fn matrices(results: &[Outcome]) -> Vec<Matrix<'_>> {
                 same.any(|r| tuned.values().any(|m| *m == r.model))
             })
         };
-        let untuned = results
-            .iter()
-            .filter(|r| trained_on(&r.model).is_none() && with(r.run));
+        let untuned = results.iter();
+        let untuned = untuned.filter(|r| trained_on(&r.model).is_none() && with(r.run));
         let mut all: Vec<&str> = untuned.map(|r| r.model.as_str()).collect();
         all.sort_unstable();
         all.dedup();
@@ -259,9 +258,8 @@ fn matrices(results: &[Outcome]) -> Vec<Matrix<'_>> {
         let of = by_manner(results, original, tuned).into_iter();
         let last = |folder: &str| folder.rsplit(['/', '\\']).next().map(str::to_owned);
         let alike = folders.keys().filter(|f| last(f) == last(folder)).count();
-        let name = last(folder)
-            .filter(|_| alike == 1)
-            .unwrap_or(folder.clone());
+        let name = last(folder).filter(|_| alike == 1);
+        let name = name.unwrap_or(folder.clone());
         found.extend(of.filter(Matrix::holds_tuned).map(|matrix| Matrix {
             folder: name.clone(),
             ..matrix
@@ -316,9 +314,8 @@ fn before_and_after(matrix: &Matrix<'_>) -> Figure {
 pub(super) fn published_beside(tables: &[Table]) -> Option<Table> {
     let mut whole = published_matrix();
     let shown = |head: &str| tables.iter().any(|t| t.head.iter().any(|h| h == head));
-    let kept: Vec<usize> = (0..whole.head.len())
-        .filter(|place| shown(&whole.head[*place]))
-        .collect();
+    let wanted = |place: &usize| shown(&whole.head[*place]);
+    let kept: Vec<usize> = (0..whole.head.len()).filter(wanted).collect();
     let tested = |row: &Vec<Cell>| {
         let own = |r: &Vec<Cell>| r.first().map(ToString::to_string);
         let mut rows = tables.iter().flat_map(|t| &t.rows);

@@ -130,10 +130,8 @@ fn lines<T>(
     let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
         DataError::damaged(path, format!("expected a file of the H-TEST release: {e}"))
     })?;
-    let lines = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty());
+    let numbered = text.lines().enumerate();
+    let lines = numbered.filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
             parse(line).map_err(|message| TaskError::record(path, index + 1, message))

@@ -73,10 +73,8 @@ impl Task for Describe {
             judging::to_judge(&setup, &asked, 64)
         };
         if answers.len() == 1 {
-            let mut asks = vec![judging::words(
-                &setup,
-                &prompt::guess(&masked.text, options),
-            )];
+            let guess = &prompt::guess(&masked.text, options);
+            let mut asks = vec![judging::words(&setup, guess)];
             if setup.judge {
                 let asked = prompt::judge(question, description);
                 asks.push(judging::to_judge(&setup, &asked, 8));

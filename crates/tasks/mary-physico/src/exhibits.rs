@@ -116,11 +116,8 @@ fn unread(group: &[&Outcome<'_>]) -> Cell {
 
 /// Table 10: concepts against models, the paper's three columns at the end.
 fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
-    let pairs: BTreeSet<_> = high
-        .iter()
-        .flat_map(|o| o.values("pair"))
-        .map(|pair| (order(pair), pair))
-        .collect();
+    let pairs = high.iter().flat_map(|o| o.values("pair"));
+    let pairs: BTreeSet<_> = pairs.map(|pair| (order(pair), pair)).collect();
     let mut columns: Vec<(String, Vec<&Outcome<'_>>)> = Vec::new();
     for outcome in high {
         let name = format!("{} ({})", outcome.model(), outcome.how());
@@ -136,10 +133,8 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
             let mut row = vec![Cell::from(concept.clone()), Cell::from(*set.unwrap_or(&""))];
             let asked = |of: &[&Outcome<'_>]| cell(of.iter().find_map(|o| o.part("pair", pair)));
             row.extend(columns.iter().map(|(_, of)| asked(of)));
-            let paper = published()
-                .table_10
-                .iter()
-                .find(|p| *place == 0 && p.concept == *concept);
+            let mut table_10 = published().table_10.iter();
+            let paper = table_10.find(|p| *place == 0 && p.concept == *concept);
             let o1 = paper.and_then(|p| Some((p.o1_preview_text?, None)));
             row.push(printed_cell(paper.map(|p| p.gpt_4_text)));
             row.push(printed_cell(paper.map(|p| p.gpt_4o_visual)));
@@ -302,9 +297,10 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
 const FREE: &str = "physico/free-perception-";
 
 fn perceived<'a>(all: &'a [Outcome<'a>]) -> Vec<&'a Outcome<'a>> {
-    all.iter()
-        .filter(|o| o.task().starts_with("physico/perception-"))
-        .collect()
+    let perceived = all
+        .iter()
+        .filter(|o| o.task().starts_with("physico/perception-"));
+    perceived.collect()
 }
 
 fn perception(all: &[Outcome<'_>]) -> Option<Table> {

@@ -50,9 +50,8 @@ pub fn recall_form(samples: &[Sample]) -> MarkingForm {
             continue;
         };
         for (_, aspect) in known.shown(Level::Core) {
-            let picture = pictures
-                .entry((known.id, aspect.id))
-                .or_insert_with(|| drawn(known, aspect));
+            let picture = pictures.entry((known.id, aspect.id));
+            let picture = picture.or_insert_with(|| drawn(known, aspect));
             let (rule, written) = (aspect.rule.to_owned(), sample.written().to_owned());
             let shown = vec![name.clone(), rule, picture.clone(), written];
             form.line(&sample.id, aspect.id, shown);

@@ -207,7 +207,7 @@ pub(crate) fn grids_for_people(instruction: &str, item: &Item) -> Option<ForPeop
 
 /// The verdict is people's, and is not in yet.
 pub(crate) fn to_be_marked() -> Judgement {
-    Judgement::unscored(UnscoredReason::NotApplicable("marked by people".into()))
+    Judgement::not_applicable("marked by people")
 }
 
 #[cfg(test)]

@@ -257,17 +257,10 @@ impl Grid {
 
 /// The steps to a cell's neighbours: four, or eight with the corners.
 pub fn around(corners: bool) -> impl Iterator<Item = Place> {
-    const STEPS: [Place; 8] = [
-        (-1, 0),
-        (0, -1),
-        (0, 1),
-        (1, 0),
-        (-1, -1),
-        (-1, 1),
-        (1, -1),
-        (1, 1),
-    ];
-    STEPS.into_iter().take(if corners { 8 } else { 4 })
+    let straight = [(-1, 0), (0, -1), (0, 1), (1, 0)];
+    let aslant = [(-1, -1), (-1, 1), (1, -1), (1, 1)];
+    let aslant = aslant.into_iter().filter(move |_| corners);
+    straight.into_iter().chain(aslant)
 }
 
 impl fmt::Display for Grid {

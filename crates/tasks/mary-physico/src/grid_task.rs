@@ -150,8 +150,7 @@ pub fn question(pairs: &[Pair]) -> String {
 pub fn described(instance: &Instance, question: String, asks: Vec<mary_contract::Ask>) -> Item {
     let target = Target::one_of(question, instance.options.clone(), instance.correct);
     let mut item = Item::new(instance.id.clone(), target, asks)
-        .in_stratum(instance.split.name())
-        .tagged("split", instance.split.name())
+        .in_stratum_of("split", instance.split.name())
         .tagged("pair", pair_tag(instance.split, &instance.concept))
         .tagged("concept", instance.concept.clone());
     if let Some(aspect) = &instance.aspect {

@@ -95,10 +95,8 @@ impl Planned {
     pub fn draw(&self) -> Result<Instance, TaskError> {
         let concept = self.showing.concept;
         let fault = || format!("physico: no instance of `{}` could be drawn", concept.name);
-        let pairs = self
-            .block
-            .pairs(self.place)
-            .ok_or_else(|| TaskError::Generator(fault()))?;
+        let pairs = self.block.pairs(self.place);
+        let pairs = pairs.ok_or_else(|| TaskError::Generator(fault()))?;
         Ok(Instance {
             aspect: self.aspect().map(|a| a.id.to_owned()),
             pairs,
@@ -133,11 +131,8 @@ pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planne
         let mut places: Vec<usize> = (0..OPTIONS).collect();
         shuffle(&mut rng, &mut places);
         for (place, (&showing, correct)) in block.showings.iter().zip(places).enumerate() {
-            let others = block
-                .showings
-                .iter()
-                .map(|c| c.concept)
-                .filter(|c| c.id != showing.concept.id);
+            let all = block.showings.iter().map(|c| c.concept);
+            let others = all.filter(|c| c.id != showing.concept.id);
             let mut options: Vec<&'static str> = others.map(|c| c.name).collect();
             shuffle(&mut rng, &mut options);
             options.insert(correct.min(options.len()), showing.concept.name);
@@ -259,11 +254,8 @@ pub fn shot(
     rivals: &[&'static Concept],
     rng: &mut Stream,
 ) -> Result<Instance, TaskError> {
-    let mut others: Vec<&'static Concept> = rivals
-        .iter()
-        .copied()
-        .filter(|r| apart(concept, r))
-        .collect();
+    let others = rivals.iter().copied().filter(|r| apart(concept, r));
+    let mut others: Vec<&'static Concept> = others.collect();
     shuffle(rng, &mut others);
     let mut options: Vec<&'static Concept> = Vec::new();
     for other in others {

@@ -173,9 +173,8 @@ pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         found.push((part_name("accuracy", tag, &value), accuracy(&of)));
         found.push((part_name(SD, tag, &value), sd_over_runs(&of)));
     }
-    let measures = found
-        .into_iter()
-        .filter_map(|(name, estimate)| Some(Measure::new(name, estimate?)));
+    let found = found.into_iter();
+    let measures = found.filter_map(|(name, estimate)| Some(Measure::new(name, estimate?)));
     measures.collect()
 }
 
@@ -185,10 +184,8 @@ fn accuracy(of: &[&ScoredSample]) -> Option<Estimate> {
     sorted.sort_by(|a, b| (&a.cluster, a.trial).cmp(&(&b.cluster, b.trial)));
     let clusters = cluster_ids(sorted.iter().map(|s| s.cluster.as_str()));
     let scores: Vec<f64> = sorted.iter().map(|s| s.accuracy).collect();
-    let clustered = clusters
-        .iter()
-        .max()
-        .is_some_and(|last| last + 1 < scores.len());
+    let last = clusters.iter().max();
+    let clustered = last.is_some_and(|last| last + 1 < scores.len());
     let interval = score_interval(&scores, clustered.then_some(clusters.as_slice()));
     let found = interval.or_else(|_| score_interval(&scores, None)).ok()?;
     let (bounds, n) = ((found.low, found.high), scores.len());

@@ -238,10 +238,8 @@ pub fn blocks(
     rng: &mut Stream,
 ) -> Result<Vec<Vec<Showing>>, TaskError> {
     const TRIES: usize = 12;
-    let mut showings: Vec<Showing> = concepts
-        .iter()
-        .flat_map(|c| (0..times).map(move |turn| Showing::new(c, turn, seed, level)))
-        .collect();
+    let turns = |c| (0..times).map(move |turn| Showing::new(c, turn, seed, level));
+    let mut showings: Vec<Showing> = concepts.iter().copied().flat_map(turns).collect();
     let mut extra: Vec<&'static Concept> = concepts.to_vec();
     shuffle(rng, &mut extra);
     let missing = showings.len().next_multiple_of(BLOCK) - showings.len();
@@ -364,11 +362,8 @@ impl Arrangement {
             }
         }
         let fits = costs.iter().all(|c| *c < NEVER);
-        let mut arranged: Vec<Vec<Showing>> = self
-            .showings
-            .chunks(BLOCK)
-            .map(|block| block.iter().map(|c| c.0).collect())
-            .collect();
+        let shown = |block: &[(Showing, _, _)]| block.iter().map(|c| c.0).collect();
+        let mut arranged: Vec<Vec<Showing>> = self.showings.chunks(BLOCK).map(shown).collect();
         shuffle(rng, &mut arranged);
         fits.then_some(arranged)
     }

@@ -106,10 +106,8 @@ fn read_definitions(file: &Path) -> Result<BTreeMap<String, Vec<String>>, TaskEr
             let message = format!("`{name}` is none of the 67 concepts (`mary physico concepts`)");
             fault(index + 1, message)
         })?;
-        found
-            .entry(concept.name.to_owned())
-            .or_default()
-            .push(masked(concept, &words).text);
+        let known = found.entry(concept.name.to_owned()).or_default();
+        known.push(masked(concept, &words).text);
     }
     if found.is_empty() {
         return Err(fault(0, "expected at least one line `concept,text`".into()));
@@ -129,9 +127,9 @@ fn definition(line: &str) -> Result<(String, String), String> {
         let record: Record = serde_json::from_str(line).map_err(|e| e.to_string())?;
         (record.concept, record.text)
     } else {
-        let (concept, text) = line
-            .split_once(',')
-            .ok_or_else(|| format!("expected `concept,text`, found `{line}`"))?;
+        let parts = line.split_once(',');
+        let (concept, text) =
+            parts.ok_or_else(|| format!("expected `concept,text`, found `{line}`"))?;
         (bare(concept), bare(text))
     };
     match read.1.trim().is_empty() {

@@ -45,19 +45,15 @@ fn words(text: &str) -> Vec<Word> {
 /// How many words from `at` on a pattern covers; 0 when it does not fit there. A pattern is one or
 /// more words; a star at the end of a word stands for any ending.
 fn covers(pattern: &str, text: &[Word], at: usize) -> usize {
-    let parts: Vec<String> = pattern
-        .split(|c: char| !(c.is_alphanumeric() || c == '*'))
-        .filter(|p| !p.is_empty())
-        .map(str::to_lowercase)
-        .collect();
+    let parts = pattern.split(|c: char| !(c.is_alphanumeric() || c == '*'));
+    let parts = parts.filter(|p| !p.is_empty()).map(str::to_lowercase);
+    let parts: Vec<String> = parts.collect();
     let same = |word: &Word, part: &String| match part.strip_suffix('*') {
         Some(stem) => word.text.starts_with(stem),
         None => word.text == *part,
     };
-    let fits = parts
-        .iter()
-        .enumerate()
-        .all(|(i, part)| text.get(at + i).is_some_and(|word| same(word, part)));
+    let mut numbered = parts.iter().enumerate();
+    let fits = numbered.all(|(i, part)| text.get(at + i).is_some_and(|word| same(word, part)));
     if fits { parts.len() } else { 0 }
 }
 
@@ -72,10 +68,9 @@ pub fn names_in(concept: &Concept, text: &str) -> Vec<String> {
     let bare = text.replace(PHENOMENON, "").replace(MASK, "");
     let words = words(&bare);
     let patterns: Vec<&str> = [&concept.names[..], &concept.giveaways].concat();
-    (0..words.len())
-        .filter(|&at| longest(&patterns, &words, at) > 0)
-        .filter_map(|at| words.get(at).map(|w| w.text.clone()))
-        .collect()
+    let masked = (0..words.len()).filter(|&at| longest(&patterns, &words, at) > 0);
+    let masked = masked.filter_map(|at| words.get(at).map(|w| w.text.clone()));
+    masked.collect()
 }
 
 /// Masks all names and inflections of a concept, the concept's own name as a phrase first, then its

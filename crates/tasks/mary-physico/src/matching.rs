@@ -53,10 +53,8 @@ fn carried(count: usize, over: i32) -> usize {
 
 /// The pairs of each showing; `None` only if an aspect cannot be drawn at all.
 pub fn block(showings: &[Showing], level: Level, rng: &mut Stream) -> Option<Vec<Vec<Pair>>> {
-    let mut drawings: Vec<Drawing> = showings
-        .iter()
-        .map(|s| Drawing::new(s, level, rng))
-        .collect::<Option<_>>()?;
+    let drawings = showings.iter().map(|s| Drawing::new(s, level, rng));
+    let mut drawings: Vec<Drawing> = drawings.collect::<Option<_>>()?;
     let mut rounds: Vec<Round> = Vec::new();
     let mut tried = 0;
     for _ in 0..PAIRS {
@@ -173,10 +171,8 @@ impl Round {
     }
 
     fn choose(&mut self, drawings: &[Drawing]) {
-        let counts = drawings
-            .iter()
-            .zip(&self.pools)
-            .map(|(own, pool)| pool.iter().map(|d| own.carry(d.0)).collect());
+        let pools = drawings.iter().zip(&self.pools);
+        let counts = pools.map(|(own, pool)| pool.iter().map(|d| own.carry(d.0)).collect());
         self.best = choose(&counts.collect::<Vec<_>>(), self.most);
     }
 
@@ -256,10 +252,8 @@ fn choose(pools: &[Vec<Counts>], most: usize) -> Option<Choice> {
     targets.dedup();
     let mut off = Vec::with_capacity(targets.len());
     for &target in &targets {
-        let each: Vec<f32> = pools
-            .iter()
-            .map(|pool| nearest(pool, target))
-            .collect::<Option<_>>()?;
+        let each = pools.iter().map(|pool| nearest(pool, target));
+        let each: Vec<f32> = each.collect::<Option<_>>()?;
         off.push((each.iter().sum::<f32>(), target, each));
     }
     off.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -278,11 +272,8 @@ fn choose(pools: &[Vec<Counts>], most: usize) -> Option<Choice> {
             }
             list
         };
-        let lists: Vec<_> = pools
-            .iter()
-            .zip(each)
-            .map(|(pool, least)| near(pool, *least))
-            .collect();
+        let lists = pools.iter().zip(each);
+        let lists: Vec<_> = lists.map(|(pool, least)| near(pool, *least)).collect();
         fill_up(&lists, *target, most, &mut best);
     }
     best
@@ -302,9 +293,8 @@ fn fill_up(lists: &[Vec<Candidate>], changed: usize, most: usize, best: &mut Opt
     let high = all().map(|c| c.colours + c.come).max().unwrap_or(0) + 1;
     for colours in low..=high.min(8) {
         // The fullest needs no more than one cell for each colour that it lacks.
-        let mut levels: Vec<usize> = all()
-            .map(|c| c.filled + colours.saturating_sub(c.colours))
-            .collect();
+        let needed = all().map(|c| c.filled + colours.saturating_sub(c.colours));
+        let mut levels: Vec<usize> = needed.collect();
         levels.sort_unstable();
         levels.dedup();
         for filled in levels {
@@ -318,9 +308,8 @@ fn fill_up(lists: &[Vec<Candidate>], changed: usize, most: usize, best: &mut Opt
             let mut picks = Vec::with_capacity(lists.len());
             let mut cost = 0.0;
             for list in lists {
-                let costs = list
-                    .iter()
-                    .filter_map(|(i, c, off)| Some((wanted.cost(c)? + OFF * off, *i)));
+                let costs = list.iter();
+                let costs = costs.filter_map(|(i, c, off)| Some((wanted.cost(c)? + OFF * off, *i)));
                 let cheapest = costs.min_by(|a, b| a.0.total_cmp(&b.0));
                 let Some((own, pick)) = cheapest else { break };
                 cost += own;

@@ -102,10 +102,8 @@ fn mentions(words: &[Word], options: &[Vec<String>]) -> Vec<Mention> {
     let mut found: Vec<Mention> = Vec::new();
     let mut at = 0;
     while at < words.len() {
-        let here = options
-            .iter()
-            .enumerate()
-            .filter(|(_, o)| stands(words, at, o));
+        let numbered = options.iter().enumerate();
+        let here = numbered.filter(|(_, o)| stands(words, at, o));
         match here.max_by_key(|(_, o)| o.len()) {
             Some((option, name)) => {
                 found.push(Mention {
@@ -241,10 +239,8 @@ fn denied_after(words: &[Word], all: &[Mention], i: usize) -> bool {
 
 /// The place after a phrase that ends here, if one of these does.
 fn phrase_at(words: &[Word], at: usize, phrases: &[String]) -> Option<usize> {
-    let here = phrases
-        .iter()
-        .map(|p| name(p))
-        .filter(|p| stands(words, at, p));
+    let names = phrases.iter().map(|p| name(p));
+    let here = names.filter(|p| stands(words, at, p));
     Some(at + here.map(|p| p.len()).max()?)
 }
 
@@ -302,10 +298,8 @@ fn says(words: &[Word], mentions: &[Mention], listed: bool) -> Says {
         return only(&trailed);
     }
     let covered = |i: usize| mentions.iter().any(|m| (m.from..m.to).contains(&i));
-    let alone = words
-        .iter()
-        .enumerate()
-        .all(|(i, w)| covered(i) || among(&w.text, &PHRASES.fillers));
+    let mut numbered = words.iter().enumerate();
+    let alone = numbered.all(|(i, w)| covered(i) || among(&w.text, &PHRASES.fillers));
     // An affirmed option beside denied ones: "gravity, not reflection".
     let against = mentions.iter().any(|m| m.denied);
     if !listed && !affirmed.is_empty() && (alone || against) {
@@ -376,9 +370,8 @@ pub fn choice(answer: &str, options: &[String]) -> Option<usize> {
         return at_the_end;
     }
     let all = lines.iter().flat_map(|line| sentences(line));
-    let all: Vec<usize> = all
-        .flat_map(|s| affirmed(&mentions(&words(s), &named)))
-        .collect();
+    let all = all.flat_map(|s| affirmed(&mentions(&words(s), &named)));
+    let all: Vec<usize> = all.collect();
     only(&all)
 }
 
@@ -431,10 +424,8 @@ pub fn verdict(answer: &str) -> Option<bool> {
     let bare = answer.trim().trim_matches(|c: char| !c.is_alphanumeric());
     let mut words = bare.split_whitespace();
     let ends = [words.next_back(), words.next()];
-    let said = ends
-        .into_iter()
-        .flatten()
-        .find(|w| ["0", "1"].contains(w))?;
+    let mut ends = ends.into_iter().flatten();
+    let said = ends.find(|w| ["0", "1"].contains(w))?;
     Some(said == "1")
 }
 

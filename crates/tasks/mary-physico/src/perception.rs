@@ -132,9 +132,8 @@ fn count(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
     if objects.len() != lowest + index % 4 {
         return None;
     }
-    let wrong = (lowest..lowest + 4)
-        .filter(|n| *n != objects.len())
-        .map(|n| n.to_string());
+    let wrong = (lowest..lowest + 4).filter(|n| *n != objects.len());
+    let wrong = wrong.map(|n| n.to_string());
     let question = format!("How many objects are there in the {side} grid?");
     Some((question, objects.len().to_string(), wrong.collect()))
 }
@@ -167,13 +166,8 @@ fn colour(rng: &mut Stream, seen: &PairObjects) -> Option<Drawn> {
     }
     shuffle(rng, &mut there);
     shuffle(rng, &mut others);
-    let wrong = there
-        .into_iter()
-        .chain(others)
-        .take(3)
-        .filter_map(colour_name)
-        .map(str::to_owned)
-        .collect();
+    let wrong = there.into_iter().chain(others).take(3);
+    let wrong = wrong.filter_map(colour_name).map(str::to_owned).collect();
     let question = "Which color has the object with the most cells in the input grid?";
     Some((question.into(), right.into(), wrong))
 }
@@ -196,10 +190,8 @@ fn shape(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
     ];
     let object = named(rng, seen)?;
     let offered = SHAPES.iter().cycle().skip(index / 4 % SHAPES.len()).take(4);
-    let right = offered
-        .clone()
-        .nth(index % 4)
-        .filter(|s| **s == object.shape)?;
+    let right = offered.clone().nth(index % 4);
+    let right = right.filter(|s| **s == object.shape)?;
     let wrong = offered.filter(|s| *s != right);
     let colour = colour_name(object.colour)?;
     Some((
@@ -214,11 +206,8 @@ fn whereabouts(rng: &mut Stream, seen: &PairObjects, pair: &Pair) -> Option<Draw
     let object = named(rng, seen)?;
     let [top, left, ..] = object.bounds;
     let mut beside = |at: i32, length: usize| {
-        let there: Vec<i32> = [-4, -3, -2, -1, 1, 2, 3, 4]
-            .map(|s| at + s)
-            .into_iter()
-            .filter(|p| (0..length as i32).contains(p))
-            .collect();
+        let near = [-4, -3, -2, -1, 1, 2, 3, 4].map(|s| at + s).into_iter();
+        let there: Vec<i32> = near.filter(|p| (0..length as i32).contains(p)).collect();
         there.get(below(rng, there.len())).copied()
     };
     let row = beside(top, pair.input.rows())?;
@@ -307,8 +296,7 @@ fn items(seen: bool, setup: PhysicoSettings) -> Result<Items, TaskError> {
         let target = Target::one_of(whole, q.options, q.correct);
         let id = format!("{}-{}-{index:04}", setup.seed, q.kind.name());
         Ok(Item::new(id, target, vec![ask])
-            .in_stratum(q.kind.name())
-            .tagged("kind", q.kind.name())
+            .in_stratum_of("kind", q.kind.name())
             .tagged("concept", q.concept))
     });
     Ok(Box::new(items))

@@ -75,9 +75,8 @@ pub fn manifest(file: &Path) -> Result<Vec<Photograph>, TaskError> {
 }
 
 fn plain_line(line: &str) -> Result<PhotoRecord, String> {
-    let (path, label) = line
-        .rsplit_once(',')
-        .ok_or_else(|| format!("expected `image,label`, found `{line}`"))?;
+    let parts = line.rsplit_once(',');
+    let (path, label) = parts.ok_or_else(|| format!("expected `image,label`, found `{line}`"))?;
     let bare = |text: &str| text.trim().trim_matches('"').to_owned();
     Ok(PhotoRecord {
         image: bare(path),
@@ -118,10 +117,8 @@ fn checked(line: PhotoRecord, base: &Path) -> Result<Photograph, String> {
 
 fn photograph(path: &Path) -> Result<Image, TaskError> {
     let fault = |e: &dyn Display| TaskError::Generator(format!("{}: {e}", path.display()));
-    let kind = path
-        .extension()
-        .and_then(|e| e.to_str())
-        .map(str::to_lowercase);
+    let ending = path.extension().and_then(|e| e.to_str());
+    let kind = ending.map(str::to_lowercase);
     let media_type = match kind.as_deref() {
         Some("png") => "image/png",
         Some("jpg" | "jpeg") => "image/jpeg",

@@ -70,10 +70,8 @@ pub fn png(picture: &Picture) -> Result<Vec<u8>, PictureError> {
 /// instance as it is asked, core where the aspect has core instances, else associative. Without titles
 /// rows have numbers instead, for a look without knowing what it is.
 pub fn sheet(concepts: &[&'static Concept], seed: u64, titled: bool) -> Picture {
-    let rows: Vec<_> = concepts
-        .iter()
-        .flat_map(|c| c.aspects.iter().map(move |a| (*c, a)))
-        .collect();
+    let of = |c: &&'static Concept| c.aspects.iter().map(|a| (*c, a)).collect::<Vec<_>>();
+    let rows: Vec<_> = concepts.iter().flat_map(of).collect();
     const CELL: u32 = 6;
     const SLOT: u32 = 18 * CELL + 8;
     const LABEL: u32 = 20;
@@ -118,10 +116,8 @@ pub fn sheet(concepts: &[&'static Concept], seed: u64, titled: bool) -> Picture 
 
 fn grid(picture: &mut Picture, grid: &Grid, (x, y): (u32, u32), cell: u32) {
     for (r, c) in grid.places() {
-        let colour = ARC_COLOURS
-            .get(usize::from(grid.at(r, c)))
-            .copied()
-            .unwrap_or([0; 3]);
+        let colour = ARC_COLOURS.get(usize::from(grid.at(r, c)));
+        let colour = colour.copied().unwrap_or([0; 3]);
         let (left, top) = (x + c as u32 * cell, y + r as u32 * cell);
         block(picture, (left, top), (cell + 1, cell + 1), LINE);
         block(picture, (left + 1, top + 1), (cell - 1, cell - 1), colour);

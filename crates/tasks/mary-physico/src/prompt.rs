@@ -92,10 +92,8 @@ pub fn grids(
     how: GridText,
     describe_first: bool,
 ) -> PromptContent {
-    let examples: String = pairs
-        .iter()
-        .map(|p| shown("example", p, how, &[]))
-        .collect();
+    let examples = pairs.iter().map(|p| shown("example", p, how, &[]));
+    let examples: String = examples.collect();
     let places = [
         ("examples", examples.as_str()),
         ("options", &candidate_answers(options)),

@@ -76,11 +76,8 @@ impl Task for Relabel {
             let grids = headed.collect::<Vec<_>>().join("\n\n");
             let asked = PromptContent::words(format!("{grids}\n\n{ASKED}"));
             let target = Target::Data(json!({ "grids": grids }));
-            Ok(Item::new(
-                name,
-                target,
-                vec![judging::words(&setup, &asked)],
-            ))
+            let asks = vec![judging::words(&setup, &asked)];
+            Ok(Item::new(name, target, asks))
         })))
     }
 

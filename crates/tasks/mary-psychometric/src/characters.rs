@@ -244,9 +244,8 @@ fn fresh(
     }
     if made.len() < n + EXAMPLES {
         let (id, kind, made, of) = (&CARD.id, kind.name(), made.len(), n + EXAMPLES);
-        return Err(TaskError::Generator(format!(
-            "{id}: {kind} made {made} of {of} problems"
-        )));
+        let why = format!("{id}: {kind} made {made} of {of} problems");
+        return Err(TaskError::Generator(why));
     }
     let asked = made.split_off(EXAMPLES);
     let examples = made.iter().map(|(_, p)| line(p)).collect();
@@ -323,8 +322,7 @@ fn item(
         (Ask::subject(ask), Target::Text(problem.answer.clone()))
     };
     Item::new(id, target, vec![ask])
-        .in_stratum(kind.name())
-        .tagged("kind", kind.name())
+        .in_stratum_of("kind", kind.name())
         .tagged("string", if random { "random" } else { "word" })
 }
 

@@ -371,10 +371,8 @@ fn follow(ability: Ability, size: &str, entries: &[Entry<'_>]) -> Option<Traject
     if milestones.len() < FEWEST {
         return None;
     }
-    let chance = entries
-        .first()
-        .and_then(|e| e.row.chance)
-        .filter(|_| !matches!(ability.part, Part::Measure(_)));
+    let chance = entries.first().and_then(|e| e.row.chance);
+    let chance = chance.filter(|_| !matches!(ability.part, Part::Measure(_)));
     // Shares of right answers have honest standard errors; an R² of three formats may well have a bump.
     if chance.is_some() {
         doubt_spikes(&mut milestones);
@@ -412,10 +410,8 @@ fn label(size: &str, sizes: &BTreeSet<String>) -> String {
 }
 
 fn doubt_spikes(milestones: &mut [Milestone]) {
-    let mut sound: Vec<&mut Milestone> = milestones
-        .iter_mut()
-        .filter(|m| m.doubt.is_none())
-        .collect();
+    let sound = milestones.iter_mut().filter(|m| m.doubt.is_none());
+    let mut sound: Vec<&mut Milestone> = sound.collect();
     let point = |e: &Estimate| (e.value, (e.high - e.low).max(0.0) / 3.92);
     let points: Vec<(f64, f64)> = sound.iter().map(|m| point(&m.value)).collect();
     for (place, milestone) in sound.iter_mut().enumerate() {

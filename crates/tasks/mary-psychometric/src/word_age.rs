@@ -55,10 +55,8 @@ pub struct Norm {
 impl Norm {
     fn tag(&self) -> String {
         let age = self.age.map(|age| age.to_string());
-        let more = self
-            .more
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"));
+        let more = self.more.iter();
+        let more = more.map(|(name, value)| format!("{name}={value}"));
         let parts = std::iter::once(self.word.clone()).chain(age).chain(more);
         parts.collect::<Vec<_>>().join(AGE)
     }
@@ -94,10 +92,8 @@ pub(crate) fn norms(path: &Path, predictors: &[&str]) -> Result<Vec<Norm>, TaskE
     let wanted =
         "a CSV file with the columns word,age, or word and a share of children for each month";
     let mut reader = tables::open(path, wanted)?;
-    let head = reader
-        .headers()
-        .map_err(|e| tables::wrong(path, 1, &e))?
-        .clone();
+    let head = reader.headers().map_err(|e| tables::wrong(path, 1, &e))?;
+    let head = head.clone();
     let column = |name: &str| head.iter().position(|h| h == name);
     let month = |(at, name): (usize, &str)| Some((at, name.parse::<u32>().ok()?.into()));
     let months: Vec<(usize, f64)> = head.iter().enumerate().filter_map(month).collect();
@@ -110,11 +106,8 @@ pub(crate) fn norms(path: &Path, predictors: &[&str]) -> Result<Vec<Norm>, TaskE
     }
     let absent = |p: &&&str| **p != LENGTH && column(p).is_none();
     if let Some(other) = predictors.iter().find(absent) {
-        return Err(tables::record(
-            path,
-            1,
-            format!("there is no column `{other}`"),
-        ));
+        let why = format!("there is no column `{other}`");
+        return Err(tables::record(path, 1, why));
     }
     let mut found: Vec<Norm> = Vec::new();
     for (index, record) in reader.records().enumerate() {
@@ -128,9 +121,8 @@ pub(crate) fn norms(path: &Path, predictors: &[&str]) -> Result<Vec<Norm>, TaskE
         };
         let whole = |age: &f64| age.is_finite() && *age > 0.0;
         let Some(age) = age.filter(whole).filter(|_| !word.is_empty()) else {
-            return Err(wrong(format!(
-                "expected a word and an age in months above 0, found `{word}`"
-            )));
+            let why = format!("expected a word and an age in months above 0, found `{word}`");
+            return Err(wrong(why));
         };
         if found.iter().any(|n| n.word == word) {
             return Err(wrong(format!("`{word}` stands twice")));

@@ -97,19 +97,16 @@ impl<'a> RowView<'a> {
             }
         };
         if plan.form.request.choices.is_some() {
-            if choices.len() < 2 || choices.len() > LETTERS {
-                return Err(row.wrong(format!(
-                    "expected 2 to {LETTERS} options in `choices`, found {}",
-                    choices.len()
-                )));
+            let n = choices.len();
+            if !(2..=LETTERS).contains(&n) {
+                let why = format!("expected 2 to {LETTERS} options in `choices`, found {n}");
+                return Err(row.wrong(why));
             }
-            let mut lettered = String::new();
-            for (at, choice) in choices.iter().enumerate() {
-                let newline = if at == 0 { "" } else { "\n" };
-                lettered.push_str(&format!("{newline}{}. {choice}", letter(at)));
-            }
+            let lettered = choices.iter().enumerate();
+            let lettered = lettered.map(|(at, choice)| format!("{}. {choice}", letter(at)));
+            let lettered: Vec<String> = lettered.collect();
             columns.insert("choices".into(), json!(choices));
-            columns.insert("lettered".into(), json!(lettered));
+            columns.insert("lettered".into(), json!(lettered.join("\n")));
         }
         Ok(Self {
             plan,
@@ -143,9 +140,8 @@ impl<'a> RowView<'a> {
     pub fn correct(&self) -> Result<usize, TaskError> {
         let accepted = self.accepted()?;
         let [answer] = accepted.as_slice() else {
-            return Err(self
-                .row
-                .wrong("`answer` gives several; expected the one right option"));
+            let why = "`answer` gives several; expected the one right option";
+            return Err(self.row.wrong(why));
         };
         let answer = answer.trim();
         let same = |c: &String| c.trim() == answer;
@@ -172,9 +168,8 @@ impl<'a> RowView<'a> {
             },
         };
         if repeated && text == found && !by_place {
-            return Err(self
-                .row
-                .wrong(format!("two options are `{answer}`, the right answer")));
+            let why = format!("two options are `{answer}`, the right answer");
+            return Err(self.row.wrong(why));
         }
         found.ok_or_else(|| {
             self.row.wrong(format!(
@@ -211,9 +206,8 @@ impl<'a> RowView<'a> {
 
     fn continuations(&self) -> Result<Vec<String>, TaskError> {
         let options = self.choices.iter().enumerate();
-        options
-            .map(|(at, choice)| self.continuation(at, choice))
-            .collect()
+        let of_option = |(at, choice): (usize, &String)| self.continuation(at, choice);
+        options.map(of_option).collect()
     }
 
     /// What shots are balanced by: the right option, where there are options.
@@ -231,14 +225,11 @@ impl<'a> RowView<'a> {
 
     pub fn shot(&self) -> Result<String, TaskError> {
         let generate = self.plan.kind() == RequestKind::Generate;
+        let option = |at: usize| self.choices.get(at).cloned().unwrap_or_default();
         let answer = match (self.choices.is_empty(), generate) {
             (true, _) => self.accepted()?.into_iter().next().unwrap_or_default(),
             (false, true) => letter(self.correct()?),
-            (false, false) => self
-                .choices
-                .get(self.correct()?)
-                .cloned()
-                .unwrap_or_default(),
+            (false, false) => option(self.correct()?),
         };
         if self.plan.templates.has("shots.template") {
             let mut columns = self.columns.clone();
@@ -286,13 +277,9 @@ impl<'a> RowView<'a> {
         at: usize,
     ) -> Result<Prompt, TaskError> {
         let separator = self.plan.form.shots.separator.as_deref().unwrap_or("\n\n");
-        let mut text = String::new();
-        for shot in shots {
-            text.push_str(shot);
-            text.push_str(separator);
-        }
-        text.push_str(&self.question(at)?);
-        let mut prompt = Prompt::single(settings.form, text);
+        let shots = shots.iter().flat_map(|shot| [shot.as_str(), separator]);
+        let text: String = shots.collect();
+        let mut prompt = Prompt::single(settings.form, text + &self.question(at)?);
         prompt.system = self.text_if("system")?;
         Ok(prompt)
     }
@@ -316,8 +303,8 @@ impl<'a> RowView<'a> {
         };
         for member in &members {
             let field = |name: &str| member.get(name).and_then(Value::as_str);
-            let content =
-                field("content").ok_or_else(|| told("has a turn without `content` in words"))?;
+            let content = field("content");
+            let content = content.ok_or_else(|| told("has a turn without `content` in words"))?;
             let speaker = match field("role") {
                 Some("system") => {
                     prompt.system = Some(content.to_owned());
@@ -352,9 +339,8 @@ impl<'a> RowView<'a> {
                     ..Sampling::greedy(wanted.max_tokens).at(wanted.temperature)
                 };
                 let prompt = self.prompt(settings, shots, 0)?;
-                vec![Ask::subject(Request::Generate(Generate::new(
-                    prompt, sampling,
-                )))]
+                let request = Request::Generate(Generate::new(prompt, sampling));
+                vec![Ask::subject(request)]
             }
             RequestKind::Score => {
                 let continuations = if let Some(good) = self.text_if("good")? {
@@ -366,9 +352,9 @@ impl<'a> RowView<'a> {
                 };
                 if let Some(empty) = continuations.iter().position(String::is_empty) {
                     let n = empty + 1;
-                    return Err(self.row.wrong(format!(
-                        "the scored text {n} is empty, so that it has no probability"
-                    )));
+                    let why =
+                        format!("the scored text {n} is empty, so that it has no probability");
+                    return Err(self.row.wrong(why));
                 }
                 let score = |prefix, continuations: &[String], start| {
                     Ask::subject(Request::Score(Score {
@@ -404,9 +390,8 @@ impl<'a> RowView<'a> {
                 .map(|n| {
                     let text = self.text(&format!("texts[{n}]"))?;
                     if text.trim().is_empty() {
-                        return Err(self
-                            .row
-                            .wrong(format!("text {} is empty, so that it has no vector", n + 1)));
+                        let why = format!("text {} is empty, so that it has no vector", n + 1);
+                        return Err(self.row.wrong(why));
                     }
                     let asked = Request::vectors(text, plan.pool(), plan.layers.clone());
                     Ok(Ask::subject(asked))

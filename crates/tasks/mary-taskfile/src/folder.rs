@@ -60,9 +60,8 @@ fn collect(
             }
         } else if ends(&path, "parquet") {
             if found.len() >= MOST {
-                return Err(std::io::Error::other(format!(
-                    "it holds more than {MOST} files"
-                )));
+                let why = format!("it holds more than {MOST} files");
+                return Err(std::io::Error::other(why));
             }
             found.push(path);
         } else if ends(&path, "arrow") {

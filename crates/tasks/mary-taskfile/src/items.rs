@@ -109,10 +109,9 @@ impl ItemStream {
             let earlier = earlier?;
             if earlier.number as u64 == number {
                 let (line, file) = (earlier.line, earlier.file);
-                let place = if file == row.file {
-                    String::new()
-                } else {
-                    format!(" of {file}")
+                let place = match file == row.file {
+                    true => String::new(),
+                    false => format!(" of {file}"),
                 };
                 return Err(row.wrong(format!("duplicate id `{id}` (first on line {line}{place})")));
             }

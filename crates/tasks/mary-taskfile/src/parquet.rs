@@ -21,11 +21,8 @@ pub(crate) struct ParquetRows {
 impl ParquetRows {
     pub fn open(file: File, name: &str) -> Result<Self, TaskError> {
         let broken = |error: ParquetError| {
-            wrong(
-                name,
-                1,
-                format!("this is no Parquet file that can be read: {error}"),
-            )
+            let why = format!("this is no Parquet file that can be read: {error}");
+            wrong(name, 1, why)
         };
         let reader = guarded(|| SerializedFileReader::new(file)).map_err(broken)?;
         let columns = reader.metadata().file_metadata().schema_descr();
@@ -33,11 +30,9 @@ impl ParquetRows {
         let mut columns = columns.columns().iter();
         let odd = columns.find(|c| c.physical_type() == parquet::basic::Type::INT96);
         if let Some(odd) = odd.map(|c| c.name()) {
-            return Err(wrong(
-                name,
-                1,
-                format!("column `{odd}` holds times in an old form (INT96), which is not read"),
-            ));
+            let why =
+                format!("column `{odd}` holds times in an old form (INT96), which is not read");
+            return Err(wrong(name, 1, why));
         }
         let rows = guarded(|| Ok(reader.into_iter())).map_err(broken)?;
         Ok(Self {
@@ -73,9 +68,8 @@ fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parqu
 
 fn object(row: &Row) -> Map<String, Value> {
     let columns = row.get_column_iter();
-    columns
-        .map(|(name, field)| (name.clone(), value(field)))
-        .collect()
+    let named = columns.map(|(name, field)| (name.clone(), value(field)));
+    named.collect()
 }
 
 fn float(x: f64) -> Value {

@@ -70,10 +70,8 @@ impl Read for Bounded {
         let n = self.inner.read(into)?;
         let left = self.left.load(Ordering::Relaxed);
         if n > left {
-            return Err(std::io::Error::other(format!(
-                "a row is longer than {} MiB",
-                LONGEST_ROW >> 20
-            )));
+            let why = format!("a row is longer than {} MiB", LONGEST_ROW >> 20);
+            return Err(std::io::Error::other(why));
         }
         self.left.store(left - n, Ordering::Relaxed);
         Ok(n)
@@ -120,12 +118,8 @@ impl PartReader {
                 form.delimiter(text.delimiter()).quoting(quotes);
                 let mut reader = form.from_reader(text);
                 let odd = |e: csv::Error| of_csv(&name, &e, (1, 1), (quotes, false));
-                let head: Vec<String> = reader
-                    .headers()
-                    .map_err(odd)?
-                    .iter()
-                    .map(str::to_owned)
-                    .collect();
+                let head = reader.headers().map_err(odd)?.iter();
+                let head: Vec<String> = head.map(str::to_owned).collect();
                 if let Some(twin) = twice(&head) {
                     return Err(wrong(&name, 1, format!("two columns are called `{twin}`")));
                 }
@@ -173,9 +167,8 @@ impl PartReader {
             PartRows::Parquet(rows) => rows.next(),
             PartRows::List(rows, line) => rows.next().map(|value| {
                 *line += 1;
-                object(value, "in the list")
-                    .map_err(|why| wrong(file, *line, why))
-                    .map(|columns| (*line, columns))
+                let columns = object(value, "in the list").map_err(|why| wrong(file, *line, why));
+                columns.map(|columns| (*line, columns))
             }),
         }
     }
@@ -280,10 +273,8 @@ fn next_line(
                 format!("expected one JSON object on the line; {why} at column {at}")
             })
             .and_then(|value| object(value, "{\"column\": value, …}"));
-        return Some(
-            read.map_err(|why| wrong(file, *line, why))
-                .map(|columns| (*line, columns)),
-        );
+        let read = read.map_err(|why| wrong(file, *line, why));
+        return Some(read.map(|columns| (*line, columns)));
     }
 }
 

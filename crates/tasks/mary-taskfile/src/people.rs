@@ -51,12 +51,9 @@ fn kind(said: &str) -> Option<PeopleAnswer> {
             (low < high).then_some(PeopleAnswer::Rating { low, high })
         }
         "several" => {
-            let options: Vec<_> = rest
-                .split('|')
-                .map(str::trim)
-                .filter(|option| !option.is_empty())
-                .map(PeopleOption::new)
-                .collect();
+            let options = rest.split('|').map(str::trim);
+            let options = options.filter(|option| !option.is_empty());
+            let options: Vec<_> = options.map(PeopleOption::new).collect();
             (options.len() > 1).then_some(PeopleAnswer::Several { options })
         }
         _ => None,

@@ -94,11 +94,8 @@ impl Plan {
     }
 
     pub fn choices(&self) -> Option<&Choices> {
-        self.form
-            .request
-            .choices
-            .as_ref()
-            .map(toml::Spanned::get_ref)
+        let choices = self.form.request.choices.as_ref();
+        choices.map(toml::Spanned::get_ref)
     }
 
     pub fn judge(&self) -> JudgeKind {
@@ -203,9 +200,8 @@ impl FileText<'_> {
         let pattern = form.judge.pattern.as_ref();
         let pattern = pattern.map(|p| self.pattern("pattern", p)).transpose()?;
         let removed = form.judge.remove.iter();
-        let removed = removed
-            .map(|p| self.pattern("remove", p))
-            .collect::<Result<_, _>>()?;
+        let removed = removed.map(|p| self.pattern("remove", p));
+        let removed = removed.collect::<Result<_, _>>()?;
         let layers = self.layers(&form)?;
         let content = content_hash(&["mary-taskfile 1", self.text, &table.hash, &shots.hash]);
         let options = match form.request.choices.as_ref().map(toml::Spanned::get_ref) {
@@ -296,13 +292,10 @@ impl FileText<'_> {
         let (request, judge) = (&form.request, &form.judge);
         let mut add = |name: &str, text: Option<&Placed>, value: bool| match text {
             None => Ok(()),
-            Some(text) => self.add(
-                &mut templates,
-                name,
-                text.get_ref(),
-                text.span().start,
-                value,
-            ),
+            Some(text) => {
+                let at = text.span().start;
+                self.add(&mut templates, name, text.get_ref(), at, value)
+            }
         };
         add("system", request.system.as_ref(), false)?;
         add("prompt", request.prompt.as_ref(), false)?;
@@ -372,10 +365,8 @@ impl FileText<'_> {
             .map_err(|e| {
                 let said = e.to_string();
                 let last = said.lines().last().unwrap_or(&said);
-                self.wrong(
-                    pattern.span().start,
-                    format!("`{key}` is no regular expression that can be used: {last}"),
-                )
+                let why = format!("`{key}` is no regular expression that can be used: {last}");
+                self.wrong(pattern.span().start, why)
             })
     }
 
@@ -383,23 +374,17 @@ impl FileText<'_> {
         let Some(layers) = &form.request.layers else {
             return Ok(Layers::Last);
         };
+        let expected = "expected `layers = \"last\"`, `\"all\"` or a list of numbers";
         match layers.get_ref() {
             LayersForm::Word(word) if word == "last" => Ok(Layers::Last),
             LayersForm::Word(word) if word == "all" => Ok(Layers::All),
             LayersForm::These(numbers) if !numbers.is_empty() => Ok(Layers::These(numbers.clone())),
-            _ => Err(self.wrong(
-                layers.span().start,
-                "expected `layers = \"last\"`, `\"all\"` or a list of numbers",
-            )),
+            _ => Err(self.wrong(layers.span().start, expected)),
         }
     }
 
     fn must(&self, holds: bool, at: usize, what: &str) -> Result<(), TaskFileError> {
-        if holds {
-            Ok(())
-        } else {
-            Err(self.wrong(at, what))
-        }
+        holds.then_some(()).ok_or_else(|| self.wrong(at, what))
     }
 
     /// Whether request and judge fit and have what they need.
@@ -409,18 +394,13 @@ impl FileText<'_> {
         let kind = *request.kind.get_ref();
         let of_request = |holds, what| self.must(holds, request.kind.span().start, what);
         let of_judge = |holds, what| self.must(holds, judge.kind.span().start, what);
-        of_request(
-            kind != RequestKind::Generate || request.prompt.is_some() != request.turns.is_some(),
-            "kind = \"generate\" needs `prompt`, or `turns` in its place",
-        )?;
-        of_request(
-            kind == RequestKind::Generate || request.turns.is_none(),
-            "`turns` go with kind = \"generate\"",
-        )?;
-        of_request(
-            kind != RequestKind::Observe || request.pictures.is_empty(),
-            "`pictures` go with kind = \"generate\" and kind = \"score\"",
-        )?;
+        let (generate, turns) = (kind == RequestKind::Generate, request.turns.is_some());
+        let what = "kind = \"generate\" needs `prompt`, or `turns` in its place";
+        of_request(!generate || request.prompt.is_some() != turns, what)?;
+        of_request(generate || !turns, "`turns` go with kind = \"generate\"")?;
+        let shown = kind != RequestKind::Observe || request.pictures.is_empty();
+        let what = "`pictures` go with kind = \"generate\" and kind = \"score\"";
+        of_request(shown, what)?;
         let what = "`max_tokens` is 0, so that nothing could be answered";
         of_request(request.max_tokens > 0, what)?;
         let drawn = request.temperature.is_finite() && request.temperature >= 0.0;
@@ -452,10 +432,10 @@ impl FileText<'_> {
         let (choices, answer) = (request.choices.is_some(), judge.answer.is_some());
         let with = "the judge `correlation` needs `with`: the number to compare with";
         match (*request.kind.get_ref(), *judge.kind.get_ref()) {
-            (Score, Choice) if good || bad => of_request(
-                good && bad && !choices,
-                "a minimal pair has `good` and `bad`, and no `choices`",
-            ),
+            (Score, Choice) if good || bad => {
+                let what = "a minimal pair has `good` and `bad`, and no `choices`";
+                of_request(good && bad && !choices, what)
+            }
             (Score | Generate, Choice) => {
                 of_request(
                     choices,
@@ -466,10 +446,8 @@ impl FileText<'_> {
             }
             (Generate, verdict @ (Exact | Contains | Regex | Number)) => {
                 of_judge(answer, "this judge needs `answer`: what is right")?;
-                of_judge(
-                    verdict != Regex || judge.pattern.is_some(),
-                    "the judge `regex` needs `pattern`: what is read from the model's text",
-                )
+                let what = "the judge `regex` needs `pattern`: what is read from the model's text";
+                of_judge(verdict != Regex || judge.pattern.is_some(), what)
             }
             (Generate, Model) => of_judge(
                 judge.rubric.is_some(),
@@ -488,10 +466,8 @@ impl FileText<'_> {
             ),
             (Observe, Correlation) => {
                 of_judge(judge.with.is_some(), with)?;
-                of_request(
-                    request.texts.len() == 2,
-                    "a correlation of vectors needs two `texts`, whose cosine is taken",
-                )
+                let what = "a correlation of vectors needs two `texts`, whose cosine is taken";
+                of_request(request.texts.len() == 2, what)
             }
             (Observe, Triple) => of_request(
                 request.texts.len() == 3,

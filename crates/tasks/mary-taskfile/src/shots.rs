@@ -96,11 +96,11 @@ impl Pool {
     /// The shots of one item; an error says how many there are.
     pub fn draw(&self, item: &str) -> Result<Vec<String>, String> {
         let mut rng = stream(self.seed, &format!("{}/shots/{item}", self.task));
-        let mut groups: Vec<Vec<&Shot>> = self
+        let others = self
             .groups
             .iter()
-            .map(|group| group.iter().filter(|s| s.id != item).collect())
-            .collect();
+            .map(|group| group.iter().filter(|s| s.id != item));
+        let mut groups: Vec<Vec<&Shot>> = others.map(Iterator::collect).collect();
         let there: usize = groups.iter().map(Vec::len).sum();
         if there < self.count {
             return Err(format!(

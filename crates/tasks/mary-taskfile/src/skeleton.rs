@@ -33,21 +33,6 @@ pub fn skeleton(kind: Skeleton, data: &str) -> (String, &'static str) {
     };
     // A name with a quote or a backslash must stay one string.
     let data = data.replace('\\', "\\\\").replace('"', "\\\"");
-    let file = format!(
-        "# A task of your own. docs/own-tasks.md explains every line.\n\
-         #   mary tasks check FILE    shows three items and looks for shortcuts\n\
-         #   mary run -m MODEL -t FILE\n\n\
-         title = \"What it is called in tables\"\n\
-         about = \"What it measures and why.\"\n\n\
-         [data]\n\
-         path = \"{data}\"\n\
-         id = \"id\"\n\
-         # strata = \"kind\"     # --limit keeps their shares\n\
-         # tags = [\"kind\"]     # results are broken down by these\n\n\
-         {asked}\n\
-         # human = 0.95        # what people score, where known\n\n\
-         [people]\n\
-         wording = \"How a person would be asked.\"\n"
-    );
-    (file, rows)
+    let file = include_str!("skeleton/own.txt").replacen("{asked}", asked, 1);
+    (file.replacen("{data}", &data, 1), rows)
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    Ask, Changes, Citation, DataSource, FollowUp, ForPeople, InForce, Item, Items, Judgement,
-    Measure, Metric, Needs, Param, Reference, Reply, Request, Sample, Sampling, Scoring,
+    Ask, Changes, Citation, DataSource, ErrorKind, FollowUp, ForPeople, InForce, Item, Items,
+    Judgement, Measure, Metric, Needs, Param, Reference, Reply, Request, Sample, Sampling, Scoring,
     SettingDefault, Start, Task, TaskCard, TaskError, TaskSettings, Ties, Twin,
 };
 
@@ -167,9 +167,7 @@ impl Task for OwnTask {
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         match AskSettings::read(&self.plan, settings) {
             Ok(wanted) => judge::judge(&self.plan, &wanted, item, answers),
-            Err(error) => {
-                Judgement::failed(mary_contract::ErrorKind::BadRequest, error.to_string())
-            }
+            Err(error) => Judgement::failed(ErrorKind::BadRequest, error.to_string()),
         }
     }
 
@@ -207,13 +205,11 @@ impl Task for OwnTask {
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
         let plan = &self.plan;
         let mut said = BTreeMap::new();
-        let mut say = |name: &str, text: String| said.insert(name.to_owned(), text);
-        let file = plan
-            .table
-            .path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
+        let mut say = |name: &str, text: String| {
+            said.insert(name.to_owned(), text);
+        };
+        let file = plan.table.path.file_name().unwrap_or_default();
+        let file = file.to_string_lossy();
         say("data", format!("{file}, blake3 {}", plan.table.hash));
         let Ok(wanted) = AskSettings::read(plan, settings) else {
             return said;
@@ -230,9 +226,7 @@ impl Task for OwnTask {
                 let how = format!("generated, temperature {t}, at most {n} tokens");
                 say("answer", how);
             }
-            RequestKind::Observe => {
-                say("pooling", format!("{:?}", plan.pool()).to_lowercase());
-            }
+            RequestKind::Observe => say("pooling", format!("{:?}", plan.pool()).to_lowercase()),
         }
         let shots = settings.shots.unwrap_or(plan.form.shots.count);
         if shots > 0 {
@@ -253,9 +247,7 @@ impl Task for OwnTask {
                 let scored = plan.kind() == RequestKind::Score;
                 say("scale", if scored { "logprob" } else { "cosine" }.into());
             }
-            JudgeKind::Perplexity => {
-                say("scale", "bits per byte".into());
-            }
+            JudgeKind::Perplexity => say("scale", "bits per byte".into()),
             JudgeKind::Choice | JudgeKind::Triple => {
                 let ties = match plan.form.judge.ties {
                     TiesForm::Shared => "share the point",
@@ -263,9 +255,7 @@ impl Task for OwnTask {
                 };
                 say("ties", ties.into());
             }
-            _ if plan.form.judge.unread == Unread::Wrong => {
-                say("unread answers", "wrong".into());
-            }
+            _ if plan.form.judge.unread == Unread::Wrong => say("unread answers", "wrong".into()),
             _ => {}
         }
         if let Some(people) = &plan.form.people {

@@ -105,11 +105,8 @@ impl Templates {
     /// The names that a template uses and does not set itself.
     pub(crate) fn uses(&self, name: &str) -> Vec<String> {
         let template = self.environment.get_template(name);
-        let mut names: Vec<String> = template
-            .map(|t| t.undeclared_variables(false))
-            .unwrap_or_default()
-            .into_iter()
-            .collect();
+        let names = template.map(|t| t.undeclared_variables(false));
+        let mut names: Vec<String> = names.unwrap_or_default().into_iter().collect();
         names.sort_unstable();
         names
     }

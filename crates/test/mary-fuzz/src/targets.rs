@@ -24,6 +24,11 @@ pub struct Target {
 
 type Make = Box<dyn Fn(&mut Dice) -> Vec<u8>>;
 type Read = Box<dyn FnMut(&[u8]) -> bool>;
+type Mutation = fn(&[u8], &mut Dice) -> Vec<u8>;
+
+const JSON: Mutation = mutate::json_text;
+const LINES: Mutation = mutate::json_lines;
+const BLIND: Mutation = mutate::blinded;
 
 impl Target {
     fn new(
@@ -44,7 +49,7 @@ impl Target {
         file: PathBuf,
         mutate: impl Fn(&[u8], &mut Dice) -> Vec<u8> + 'static,
         mut read: impl FnMut() -> bool + 'static,
-    ) -> Result<Self, SetupError> {
+    ) -> Result<Self> {
         let good = std::fs::read(&file)?;
         Ok(Self::new(
             name,
@@ -58,7 +63,7 @@ impl Target {
         folder: TempDir,
         file: &str,
         mutate: impl Fn(&[u8], &mut Dice) -> Vec<u8> + 'static,
-    ) -> Result<Self, SetupError> {
+    ) -> Result<Self> {
         let path = folder.path().join(file);
         Self::of_file(name, path, mutate, move || use_everything(folder.path()))
     }
@@ -76,9 +81,10 @@ impl Target {
 const WEIGHTS: &str = "model.safetensors";
 
 pub type SetupError = Box<dyn std::error::Error>;
+pub type Result<T, E = SetupError> = std::result::Result<T, E>;
 
 /// All readers. `golden` is the folder of small right files.
-pub fn all(golden: &Path) -> Result<Vec<Target>, SetupError> {
+pub fn all(golden: &Path) -> Result<Vec<Target>> {
     let mut targets = files(golden)?;
     targets.extend(replies::all()?);
     targets.extend(own::all()?);
@@ -86,7 +92,7 @@ pub fn all(golden: &Path) -> Result<Vec<Target>, SetupError> {
 }
 
 /// Those of models, adapters, run folders, archives and imports, which need no server.
-pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
+pub fn files(golden: &Path) -> Result<Vec<Target>> {
     let mut targets = Vec::new();
     for (name, from) in [
         ("gguf llama", "llama.gguf"),
@@ -102,16 +108,11 @@ pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
         let read = move || use_everything(&folder.path().join("m.gguf"));
         targets.push(Target::of_file(name, file, mutate, read)?);
     }
-    type Mutation = fn(&[u8], &mut Dice) -> Vec<u8>;
     let parts: [(_, _, Mutation); 5] = [
         ("safetensors", WEIGHTS, mutate::safetensors),
-        ("config", "config.json", mutate::json_text),
-        ("tokenizer", "tokenizer.json", mutate::json_text),
-        (
-            "tokenizer config",
-            "tokenizer_config.json",
-            mutate::json_text,
-        ),
+        ("config", "config.json", JSON),
+        ("tokenizer", "tokenizer.json", JSON),
+        ("tokenizer config", "tokenizer_config.json", JSON),
         ("template", "chat_template.jinja", template),
     ];
     for (name, file, mutation) in parts {
@@ -122,13 +123,9 @@ pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
     let weights = "gptq_order awq ct_int4_zeros fp8_block bnb_nf4_double mxfp4";
     let families = "../golden/mamba2 ../golden/bamba ../golden/gpt_bert_babylm ../golden/cohere2";
     let formats: [(&str, _, Mutation); 3] = [
-        (families, "config.json", mutate::json_text),
+        (families, "config.json", JSON),
         (weights, WEIGHTS, mutate::safetensors),
-        (
-            "gptq ct_fp8_block bnb_nf4",
-            "config.json",
-            mutate::json_text,
-        ),
+        ("gptq ct_fp8_block bnb_nf4", "config.json", JSON),
     ];
     for (names, file, mutation) in formats {
         for name in names.split(' ') {
@@ -144,7 +141,7 @@ pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
 }
 
 /// A folder with the files of these golden folders, but for one.
-fn copied(golden: &Path, from: &[&str], without: &str) -> Result<TempDir, SetupError> {
+fn copied(golden: &Path, from: &[&str], without: &str) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     for from in from {
         for entry in std::fs::read_dir(golden.join(from))? {
@@ -198,7 +195,7 @@ fn template(good: &[u8], dice: &mut Dice) -> Vec<u8> {
 
 /// The pickle inside a torch checkpoint, with the archive's checksums put right again, so that the
 /// pickle itself is read.
-fn pickle(golden: &Path) -> Result<Target, SetupError> {
+fn pickle(golden: &Path) -> Result<Target> {
     let good = std::fs::read(golden.join("state.bin"))?;
     let folder = tempfile::tempdir()?;
     for name in ["config.json", "tokenizer.json"] {

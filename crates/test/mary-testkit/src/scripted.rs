@@ -165,10 +165,7 @@ impl Scorer for Scripted {
                 ContinuationScore {
                     tokens: vec![text.clone()],
                     logprobs: vec![logprob],
-                    boundary_merged: false,
-                    first_unscored: false,
-                    windowed: false,
-                    details: None,
+                    ..ContinuationScore::default()
                 }
             };
             let continuations = request.continuations.iter().map(one).collect();

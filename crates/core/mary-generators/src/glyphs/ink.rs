@@ -224,12 +224,9 @@ impl Form {
 
     /// The share of this one's ink that lies near ink of the other.
     fn covered_by(&self, other: &Self) -> f64 {
-        let near: u32 = self
-            .rows
-            .iter()
-            .zip(&other.near)
-            .map(|(mine, theirs)| (mine & theirs).count_ones())
-            .sum();
+        let rows = self.rows.iter().zip(&other.near);
+        let near = rows.map(|(mine, theirs)| (mine & theirs).count_ones());
+        let near: u32 = near.sum();
         f64::from(near) / f64::from(self.ink.max(1))
     }
 

@@ -4,7 +4,7 @@
 //! comparisons (see [`pair_is_held_out`]).
 
 use super::dice::Dice;
-use super::world::WORLD;
+use super::world::{Noun, WORLD};
 use super::{Comparison, stable_hash};
 use crate::sentences::capital;
 
@@ -139,11 +139,7 @@ fn about(dice: &mut Dice) -> String {
     let largest = if dice.one_in(3) { LARGEST - 2 } else { 9 };
     let a = dice.between(1, largest);
     let b = a + if dice.one_in(4) { 2 } else { 1 };
-    let noun = if dice.one_in(2) {
-        dice.pick(&WORLD.foods)
-    } else {
-        dice.pick(&WORLD.things)
-    };
+    let noun = noun(dice);
     let name = dice.pick(&WORLD.names).name;
     format!(
         "{name} has {} or {} {}.",
@@ -151,6 +147,11 @@ fn about(dice: &mut Dice) -> String {
         write(b, form),
         noun.many
     )
+}
+
+fn noun(dice: &mut Dice) -> &'static Noun {
+    let foods = dice.one_in(2);
+    dice.pick(if foods { &WORLD.foods } else { &WORLD.things })
 }
 
 fn near_far(dice: &mut Dice) -> String {
@@ -184,11 +185,7 @@ fn possessions(dice: &mut Dice) -> String {
     let form = form(dice);
     let (a, b) = allowed_pair(dice, 10);
     let (one, other) = dice.two(&WORLD.names);
-    let noun = if dice.one_in(2) {
-        dice.pick(&WORLD.foods)
-    } else {
-        dice.pick(&WORLD.things)
-    };
+    let noun = noun(dice);
     let things = |n: usize| if n == 1 { noun.one } else { noun.many };
     let (winner, loser) = if a > b { (one, other) } else { (other, one) };
     format!(

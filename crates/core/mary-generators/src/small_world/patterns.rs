@@ -65,11 +65,7 @@ fn labelled(dice: &mut Dice) -> String {
         } else {
             dice.one_in(2)
         };
-        let word = if is_first {
-            dice.pick(&first)
-        } else {
-            dice.pick(&second)
-        };
+        let word = dice.pick(if is_first { &first } else { &second });
         let (label, answer) = if is_first { ("A", "yes") } else { ("B", "no") };
         lines.push(match frame {
             0 | 1 => format!("Input: \"{word}\" Label: {label}"),
@@ -164,9 +160,8 @@ fn rotation(dice: &mut Dice) -> String {
     three.truncate(3);
     let mut lines = Vec::with_capacity(3);
     for turn in 0..3 {
-        let cells: Vec<String> = (0..3)
-            .map(|i| format!("[{}]", three[(i + turn) % 3]))
-            .collect();
+        let cell = |i: usize| format!("[{}]", three[(i + turn) % 3]);
+        let cells: Vec<String> = (0..3).map(cell).collect();
         lines.push(cells.join(" "));
     }
     lines.join("\n")
@@ -177,13 +172,12 @@ fn tuples(dice: &mut Dice) -> String {
     let rows = dice.between(2, 3);
     let mut lines = Vec::with_capacity(rows);
     for number in 1..=rows {
-        let columns: Vec<Vec<usize>> = rules
+        let columns = rules
             .iter()
-            .map(|&rule| row(rule, dice.between(1, 6), 1, 3))
-            .collect();
-        let cells: Vec<String> = (0..3)
-            .map(|i| format!("({},0.{},{}0)", columns[0][i], columns[1][i], columns[2][i]))
-            .collect();
+            .map(|&rule| row(rule, dice.between(1, 6), 1, 3));
+        let columns: Vec<Vec<usize>> = columns.collect();
+        let cell = |i: usize| format!("({},0.{},{}0)", columns[0][i], columns[1][i], columns[2][i]);
+        let cells: Vec<String> = (0..3).map(cell).collect();
         lines.push(format!("row {number}: {}", cells.join(", ")));
     }
     lines.join("; ")

@@ -191,11 +191,8 @@ fn check(items: &[Item], answers: &[(usize, u8)]) -> Result<(), StatsError> {
     {
         Some((item, score)) => {
             let found = format!("score {score} on item {item}");
-            Err(StatsError::domain(
-                WHAT,
-                "items of the scale and scores they have",
-                found,
-            ))
+            let expected = "items of the scale and scores they have";
+            Err(StatsError::domain(WHAT, expected, found))
         }
         None => Ok(()),
     }

@@ -98,11 +98,8 @@ pub fn mantel_haenszel(responses: &Responses, focal: &[bool]) -> Result<Vec<Item
     const WHAT: &str = "Mantel-Haenszel test of items";
     input::same_length(WHAT, focal.len(), responses.persons().len())?;
     if (0..responses.items()).any(|item| responses.top(item) > 1) {
-        return Err(StatsError::domain(
-            WHAT,
-            "scores of 0 and 1",
-            "higher ones".to_owned(),
-        ));
+        let found = "higher ones".to_owned();
+        return Err(StatsError::domain(WHAT, "scores of 0 and 1", found));
     }
     purified(responses.items(), |anchors| {
         Ok(once(responses, focal, anchors))
@@ -207,11 +204,8 @@ fn class(log_odds: f64, error: f64, p: f64) -> EtsClass {
         return EtsClass::A;
     }
     let surely_above_one = (size - 1.0) / (2.35 * error) > z_of(2.0 * LEVEL - 1.0);
-    if size >= 1.5 && surely_above_one {
-        EtsClass::C
-    } else {
-        EtsClass::B
-    }
+    let large = size >= 1.5 && surely_above_one;
+    if large { EtsClass::C } else { EtsClass::B }
 }
 
 /// Items by difficulties that were found in each group apart.
@@ -247,9 +241,9 @@ pub fn separate(responses: &Responses, focal: &[bool]) -> Result<Separate, Stats
     let mut first = true;
     let items = purified(responses.items(), |anchors| {
         let anchored = both.iter().filter(|x| anchors[x.0]);
-        let mut away: Vec<(f64, f64)> = anchored
-            .map(|&(_, a, x, b, y)| (b - a, (x * x + y * y).max(1e-9).recip()))
-            .collect();
+        let squared = |x: f64, y: f64| (x * x + y * y).max(1e-9);
+        let away = anchored.map(|&(_, a, x, b, y)| (b - a, squared(x, y).recip()));
+        let mut away: Vec<(f64, f64)> = away.collect();
         away.sort_by(|a, b| a.0.total_cmp(&b.0));
         let total: f64 = away.iter().map(|x| x.1).sum();
         // The median first, which items that differ move least; then the mean of those that do not.

@@ -199,11 +199,8 @@ fn columns(
 }
 
 fn correlation(a: &[Option<f64>], b: &[Option<f64>], fewest: usize) -> Option<f64> {
-    let (x, y): (Vec<f64>, Vec<f64>) = a
-        .iter()
-        .zip(b)
-        .filter_map(|(a, b)| Some(((*a)?, (*b)?)))
-        .unzip();
+    let both = a.iter().zip(b).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
+    let (x, y): (Vec<f64>, Vec<f64>) = both.unzip();
     if x.len() < fewest {
         return None;
     }

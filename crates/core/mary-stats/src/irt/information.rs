@@ -63,9 +63,8 @@ pub(super) fn errors(
         Some(clusters) => sandwich(&inverse, &gradients, clusters, n),
         None => inverse,
     };
-    Ok((0..items.len())
-        .map(|at| of_item(&items[at], at, &covariance, &layout))
-        .collect())
+    let of = |at: usize| of_item(&items[at], at, &covariance, &layout);
+    Ok((0..items.len()).map(of).collect())
 }
 
 fn add_prior(

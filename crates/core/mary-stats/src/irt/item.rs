@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::input::ratio;
 use crate::matrix::zip_with;
 
 /// An item's parameters. A score `k` has probability proportional to `exp(k·slope·θ + d₁ + … + d_k)`: the two-parameter
@@ -90,10 +91,8 @@ impl Item {
         }
         let p = self.probabilities(theta);
         let mean = mean(&p);
-        p.iter()
-            .enumerate()
-            .map(|(k, p)| p * (k as f64 - mean).powi(power))
-            .sum()
+        let term = |(k, p): (usize, &f64)| p * (k as f64 - mean).powi(power);
+        p.iter().enumerate().map(term).sum()
     }
 
     /// Fisher information about the ability.
@@ -188,19 +187,14 @@ impl Item {
             }
         }
         let gradient = |score| zip_with(&feature(score), &mean, |f, m| f - m);
-        (0..k)
-            .map(|score| (gradient(score), square.clone()))
-            .collect()
+        let of_score = |score| (gradient(score), square.clone());
+        (0..k).map(of_score).collect()
     }
 }
 
 /// 0 where nothing varies.
 fn over(value: f64, variance: f64) -> f64 {
-    if variance > 0.0 {
-        value / variance
-    } else {
-        0.0
-    }
+    ratio(value, variance, 0.0)
 }
 
 fn mean(p: &[f64]) -> f64 {

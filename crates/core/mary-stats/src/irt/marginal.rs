@@ -111,11 +111,8 @@ impl Marginal {
         responses: &Responses,
         clusters: Option<&[usize]>,
     ) -> Result<Vec<ItemErrors>, StatsError> {
-        input::refuse(
-            self.groups.len() > 1,
-            WHAT,
-            "errors of items are given for one group only",
-        )?;
+        let why = "errors of items are given for one group only";
+        input::refuse(self.groups.len() > 1, WHAT, why)?;
         information::errors(&self.items, self.slopes, self.prior, responses, clusters)
     }
 }
@@ -174,11 +171,8 @@ pub fn marginal(
         let trial = second.unpack(&bent);
         let (after, objective) = fit.step(&trial)?;
         steps += 1;
-        state = if objective.is_finite() && objective >= before {
-            after
-        } else {
-            second
-        };
+        let better = objective.is_finite() && objective >= before;
+        state = if better { after } else { second };
     }
     let (_, objective) = fit.step(&state)?;
     let penalty = penalties(&state.items, settings);
@@ -246,11 +240,8 @@ fn start(responses: &Responses, settings: &MarginalSettings) -> Result<State, St
     }
     let mut items = Vec::with_capacity(n);
     for (at, counts) in counts.iter().enumerate() {
-        input::refuse(
-            counts.iter().sum::<f64>() == 0.0,
-            WHAT,
-            "an item has no answer",
-        )?;
+        let none = counts.iter().sum::<f64>() == 0.0;
+        input::refuse(none, WHAT, "an item has no answer")?;
         let why = "nobody has one of an item's scores, and no prior was given";
         input::refuse(settings.prior.is_none() && counts.contains(&0.0), WHAT, why)?;
         let guessing = settings.guessing.get(at).copied().unwrap_or(0.0);
@@ -351,10 +342,8 @@ impl Fit<'_> {
         if next.pack().iter().all(|x| x.is_finite()) {
             Ok((next, objective))
         } else {
-            Err(StatsError::degenerate(
-                WHAT,
-                "an item's parameters grow without bound",
-            ))
+            let why = "an item's parameters grow without bound";
+            Err(StatsError::degenerate(WHAT, why))
         }
     }
 }
@@ -381,12 +370,8 @@ pub(super) fn log_normal(mean: f64, sd: f64) -> [f64; NODES] {
     for (at, log) in logs.iter_mut().enumerate() {
         *log = -0.5 * ((node(at) - mean) / sd).powi(2);
     }
-    let total = logs
-        .iter()
-        .map(|log| log.exp())
-        .sum::<f64>()
-        .max(1e-300)
-        .ln();
+    let total: f64 = logs.iter().map(|log| log.exp()).sum();
+    let total = total.max(1e-300).ln();
     logs.iter_mut().for_each(|log| *log -= total);
     logs
 }

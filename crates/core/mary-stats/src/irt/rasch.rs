@@ -53,11 +53,8 @@ pub fn rasch(responses: &Responses) -> Result<Rasch, StatsError> {
         StatsError::degenerate(WHAT, "the information about the items is singular");
     const STEPS: usize = 200;
     if let Some(item) = (0..responses.items()).find(|&item| responses.top(item) > 1) {
-        return Err(StatsError::domain(
-            WHAT,
-            "scores of 0 and 1",
-            format!("{} for item {item}", responses.top(item)),
-        ));
+        let found = format!("{} for item {item}", responses.top(item));
+        return Err(StatsError::domain(WHAT, "scores of 0 and 1", found));
     }
     let kept = connected(responses);
     let why = "no two items are connected by answers in both directions";
@@ -227,9 +224,8 @@ fn evaluate(patterns: &[Pattern], right: &[f64], easiness: &[f64]) -> Evaluated 
 }
 
 fn exact_information(patterns: &[Pattern], easiness: &[f64]) -> Option<Vec<f64>> {
-    let cost = patterns
-        .iter()
-        .map(|p| p.counts.len() as f64 * (p.items.len() as f64).powi(3));
+    let work = |p: &Pattern| p.counts.len() as f64 * (p.items.len() as f64).powi(3);
+    let cost = patterns.iter().map(work);
     if cost.sum::<f64>() > EXACT_WORK {
         return None;
     }

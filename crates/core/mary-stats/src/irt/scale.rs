@@ -186,10 +186,8 @@ pub fn calibrate(
         compare(data, &one_each, wanted)
     });
     // Without a common scale there is one of the larger group.
-    let apart = groups
-        .as_ref()
-        .filter(|g| g.common() == Some(false))
-        .map(|groups| groups.sizes.1 > groups.sizes.0);
+    let split = groups.as_ref().filter(|g| g.common() == Some(false));
+    let apart = split.map(|groups| groups.sizes.1 > groups.sizes.0);
     let inside = |person: &usize| apart.is_none_or(|side| focal(*person) == side);
     let mut calibrators = match wanted.clustered {
         true => (0..persons.len()).collect(),
@@ -348,9 +346,7 @@ fn compare(data: &Subjects<'_>, persons: &[usize], wanted: &Wanted) -> Groups {
 }
 
 fn differing(groups: Option<&Groups>) -> Vec<usize> {
-    let items = groups
-        .into_iter()
-        .flat_map(|groups| groups.items.iter().flatten());
+    let items = groups.into_iter().flat_map(|g| g.items.iter().flatten());
     let apart = items.filter(|item| item.class != EtsClass::A);
     apart.map(|item| item.item).collect()
 }
@@ -481,9 +477,8 @@ pub fn stand(
 
 /// What part of the spread of estimated abilities is not error.
 fn reliability<'a>(subjects: impl Iterator<Item = &'a Standing>) -> Option<f64> {
-    let (values, errors): (Vec<f64>, Vec<f64>) = subjects
-        .map(|s| (s.ability.value, s.ability.error.powi(2)))
-        .unzip();
+    let both = subjects.map(|s| (s.ability.value, s.ability.error.powi(2)));
+    let (values, errors): (Vec<f64>, Vec<f64>) = both.unzip();
     let n = values.len() as f64;
     if n < 3.0 {
         return None;

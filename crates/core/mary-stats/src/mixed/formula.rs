@@ -75,11 +75,8 @@ impl Table {
         }
         self.columns.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.columns.keys().map(String::as_str).collect();
-            StatsError::domain(
-                WHAT,
-                "names of columns",
-                format!("`{name}`; there are: {}", known.join(", ")),
-            )
+            let found = format!("`{name}`; there are: {}", known.join(", "));
+            StatsError::domain(WHAT, "names of columns", found)
         })
     }
 
@@ -129,9 +126,8 @@ impl Formula {
                 plain.push(part.to_owned());
                 continue;
             };
-            let (effects, group) = inner
-                .split_once('|')
-                .ok_or_else(|| wrong("`(effects | group)`"))?;
+            let parts = inner.split_once('|');
+            let (effects, group) = parts.ok_or_else(|| wrong("`(effects | group)`"))?;
             let apart = group.starts_with('|');
             let group = name(group.trim_start_matches('|'))?;
             let sum = sum(effects)?;
@@ -221,11 +217,8 @@ fn name(text: &str) -> Result<String, StatsError> {
     if !text.is_empty() && text.chars().all(fits) {
         return Ok(text.to_owned());
     }
-    Err(StatsError::domain(
-        WHAT,
-        "the name of a column (letters, digits, `_` and `.`)",
-        format!("`{text}`"),
-    ))
+    let expected = "the name of a column (letters, digits, `_` and `.`)";
+    Err(StatsError::domain(WHAT, expected, format!("`{text}`")))
 }
 
 /// `1 + a * b:c` as products, the intercept first unless `0` takes it away.

@@ -19,11 +19,8 @@ pub fn logistic(design: &Design) -> Result<Mixed, StatsError> {
     // Without the random effects: where the search begins. Separated outcomes have no maximum.
     let ones = |column: &Vec<f64>| column.iter().all(|x| *x == 1.0);
     let own_intercept = design.fixed.first().is_some_and(ones);
-    let features: Vec<Vec<f64>> = rows
-        .iter()
-        .map(|row| &row[usize::from(own_intercept)..])
-        .map(<[f64]>::to_vec)
-        .collect();
+    let own = |row: &Vec<f64>| row[usize::from(own_intercept)..].to_vec();
+    let features: Vec<Vec<f64>> = rows.iter().map(own).collect();
     let plain = crate::logistic::logistic(&features, &design.outcome, 0.0)?;
     let beta = &plain.coefficients[usize::from(!own_intercept)..];
     let mut first = start(design);
@@ -50,10 +47,8 @@ pub fn logistic(design: &Design) -> Result<Mixed, StatsError> {
         None => {
             let at_theta =
                 |beta: &[f64]| laplace(design, &rows, theta, beta).unwrap_or(f64::INFINITY);
-            diagonal(
-                &covariance(beta, &at_theta).ok_or(super::solver::singular(WHAT))?,
-                0..p,
-            )
+            let found = &covariance(beta, &at_theta).ok_or(super::solver::singular(WHAT))?;
+            diagonal(found, 0..p)
         }
     };
     Ok(Mixed {

@@ -134,7 +134,6 @@ fn update(inverse: &mut [f64], step: &[f64], change: &[f64], n: usize) {
 }
 
 fn identity(n: usize) -> Vec<f64> {
-    (0..n * n)
-        .map(|at| f64::from(u8::from(at / n == at % n)))
-        .collect()
+    let cell = |at| f64::from(u8::from(at / n == at % n));
+    (0..n * n).map(cell).collect()
 }

@@ -86,21 +86,16 @@ impl Design {
         input::refuse(self.terms.is_empty(), what, why)?;
         for term in &self.terms {
             input::same_length(what, term.levels.len(), n)?;
-            input::refuse(
-                term.count() < 2,
-                what,
-                "a grouping has fewer than two levels",
-            )?;
+            let why = "a grouping has fewer than two levels";
+            input::refuse(term.count() < 2, what, why)?;
         }
         Ok(())
     }
 
     /// How many numbers describe the random effects: a triangle for each term.
     fn thetas(&self) -> usize {
-        self.terms
-            .iter()
-            .map(|term| term.width() * (term.width() + 1) / 2)
-            .sum()
+        let widths = self.terms.iter().map(|term| term.width());
+        widths.map(|width| width * (width + 1) / 2).sum()
     }
 }
 
@@ -186,9 +181,8 @@ fn spreads(design: &Design, triangles: &[Vec<f64>], sigma: f64) -> (Vec<Spread>,
     for (term, t) in design.terms.iter().zip(triangles) {
         let k = term.width();
         let covariance = |i: usize, j: usize| {
-            (0..=i.min(j))
-                .map(|c| t[i * k + c] * t[j * k + c])
-                .sum::<f64>()
+            let shared = (0..=i.min(j)).map(|c| t[i * k + c] * t[j * k + c]);
+            shared.sum::<f64>()
         };
         let deviations: Vec<f64> = (0..k).map(|i| sigma * covariance(i, i).sqrt()).collect();
         let mut correlations = Vec::new();

@@ -56,9 +56,8 @@ pub fn redrawn(
         let mut values: Vec<f64> = found.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         let tail = (1.0 - LEVEL) / 2.0;
-        [tail, 1.0 - tail]
-            .map(|p| quantile_sorted(&values, p))
-            .into()
+        let ends = [tail, 1.0 - tail].map(|p| quantile_sorted(&values, p));
+        ends.into()
     };
     Ok(Redrawn {
         fixed: (0..fit.estimates.len())

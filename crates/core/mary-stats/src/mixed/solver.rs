@@ -35,9 +35,8 @@ impl Products {
         outcome: &[f64],
     ) -> Self {
         let cost = |term: &Term| term.count() * term.width();
-        let first = (0..design.terms.len())
-            .max_by_key(|&at| cost(&design.terms[at]))
-            .unwrap_or(0);
+        let terms = 0..design.terms.len();
+        let first = terms.max_by_key(|&at| cost(&design.terms[at])).unwrap_or(0);
         let (mut starts, mut random) = (Vec::new(), 0);
         for (at, term) in design.terms.iter().enumerate() {
             starts.push((at != first).then_some(random));
@@ -116,9 +115,8 @@ impl Products {
                 .iter()
                 .map(|(j, column)| {
                     // The triangle transposed times the column, then forward through the factor.
-                    let mut x: Vec<f64> = (0..k)
-                        .map(|i| (i..k).map(|r| t[r * k + i] * column[r]).sum())
-                        .collect();
+                    let row = |i: usize| (i..k).map(|r| t[r * k + i] * column[r]).sum();
+                    let mut x: Vec<f64> = (0..k).map(row).collect();
                     forward(&own, k, &mut x);
                     (*j, x)
                 })
@@ -160,16 +158,14 @@ impl Products {
                 for line in 0..n {
                     // Column effects in ascending order only use values not yet replaced.
                     for c in 0..k {
-                        matrix[line * n + base + c] = (c..k)
-                            .map(|r| matrix[line * n + base + r] * t[r * k + c])
-                            .sum();
+                        let below = (c..k).map(|r| matrix[line * n + base + r] * t[r * k + c]);
+                        matrix[line * n + base + c] = below.sum();
                     }
                 }
                 for c in 0..k {
                     for column in 0..n {
-                        matrix[(base + c) * n + column] = (c..k)
-                            .map(|r| matrix[(base + r) * n + column] * t[r * k + c])
-                            .sum();
+                        let below = (c..k).map(|r| matrix[(base + r) * n + column] * t[r * k + c]);
+                        matrix[(base + c) * n + column] = below.sum();
                     }
                 }
             }
@@ -259,9 +255,8 @@ impl Solved {
         let (n, p) = (self.size, self.size - 1 - self.random);
         let at = |i: usize, j: usize| self.matrix[(self.random + i) * n + self.random + j];
         let places = (0..p * p).map(|x| (x / p, x % p));
-        let factor: Vec<f64> = places
-            .map(|(i, j)| if j <= i { at(i, j) } else { 0.0 })
-            .collect();
+        let factor = places.map(|(i, j)| if j <= i { at(i, j) } else { 0.0 });
+        let factor: Vec<f64> = factor.collect();
         let mut inverse = vec![0.0; p * p];
         for column in 0..p {
             let mut x = vec![0.0; p];
@@ -303,10 +298,8 @@ pub(super) fn start(design: &Design) -> Vec<f64> {
 
 /// What a refusal to factorise means.
 pub(super) const fn singular(what: &'static str) -> StatsError {
-    StatsError::degenerate(
-        what,
-        "the fixed columns depend on each other, or fit the outcome exactly",
-    )
+    let why = "the fixed columns depend on each other, or fit the outcome exactly";
+    StatsError::degenerate(what, why)
 }
 
 fn congruent(block: &[f64], t: &[f64], k: usize) -> Vec<f64> {

@@ -91,8 +91,7 @@ impl Command for AtlasArgs {
         }
         let records: Vec<serde_json::Value> = runs.iter().flat_map(every_eval_records).collect();
         write(&self.out.join("data.json"), &serde_json::to_vec(&records)?)?;
-        print(&format!("{}\n", self.out.join("index.html").display()))?;
-        Ok(Status::Done)
+        print(&format!("{}\n", self.out.join("index.html").display()))
     }
 }
 

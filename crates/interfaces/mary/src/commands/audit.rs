@@ -1,7 +1,7 @@
 //! `mary data audit`: what baselines and a random forest reach without understanding the items.
 
 use clap::Args;
-use mary_audit::{AuditReport, AuditSettings, Example, Finding};
+use mary_audit::{AuditSettings, Example, Finding};
 use mary_contract::{AuditExpectations, SurfaceFinding, Task, TaskSettings};
 use mary_fetch::datasets::LocalData;
 use mary_lab::TaskOptions;
@@ -52,15 +52,19 @@ pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Resul
             tell!("{id}: its items have neither options nor pairs to audit");
             continue;
         }
-        let others = other_seeds(
-            task.as_ref(),
-            expected.ungrouped,
-            (&settings, data),
-            &examples,
-        )?;
-        let mut report =
-            mary_audit::audit_beside(&examples, &others, &settings_for(&expected, args.seed))
-                .map_err(|e| UsageError::new(format!("{id}: {e}")))?;
+        let (read, from) = (task.as_ref(), (&settings, data));
+        let others = other_seeds(read, expected.ungrouped, from, &examples)?;
+        let own = AuditSettings {
+            seed: args.seed,
+            expected: expected
+                .rule_baselines
+                .iter()
+                .map(|b| b.to_string())
+                .collect(),
+            ..AuditSettings::default()
+        };
+        let mut report = mary_audit::audit_beside(&examples, &others, &own)
+            .map_err(|e| UsageError::new(format!("{id}: {e}")))?;
         if let Some(family) = family {
             let found = family.surface_findings(task.card(), &settings, data)?;
             report.findings.extend(surfaces(found)?);
@@ -69,7 +73,8 @@ pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Resul
         if args.json {
             reports.push(json!({"task": id, "audit": report}));
         } else {
-            print(&shown(id, &report))?;
+            let (verdict, text) = (report.verdict(), report.to_text());
+            print(&format!("{id}: {verdict}\n{text}\n"))?;
         }
     }
     if args.json {
@@ -125,27 +130,14 @@ fn other_seeds(
     Ok(others)
 }
 
-fn settings_for(expected: &AuditExpectations, seed: u64) -> AuditSettings {
-    AuditSettings {
-        seed,
-        expected: expected
-            .rule_baselines
-            .iter()
-            .map(|b| b.to_string())
-            .collect(),
-        ..AuditSettings::default()
-    }
-}
-
 /// What features that only the family knows give away, corrected for how many there are. What the rule
 /// itself decides is named as the rule and no shortcut.
 fn surfaces(found: Vec<SurfaceFinding>) -> anyhow::Result<Vec<Finding>> {
     const ALPHA: f64 = 0.05;
     let p: Vec<f64> = found.iter().map(|f| f.p).collect();
-    let corrected = if p.is_empty() {
-        vec![]
-    } else {
-        multiple::holm(&p)?
+    let corrected = match p.as_slice() {
+        [] => vec![],
+        some => multiple::holm(some)?,
     };
     let findings = found.into_iter().zip(corrected).map(|(f, p_holm)| Finding {
         baseline: f.feature,
@@ -165,8 +157,4 @@ fn surfaces(found: Vec<SurfaceFinding>) -> anyhow::Result<Vec<Finding>> {
         telling: vec![],
     });
     Ok(findings.collect())
-}
-
-fn shown(id: &str, report: &AuditReport) -> String {
-    format!("{id}: {}\n{}\n", report.verdict(), report.to_text())
 }

@@ -49,10 +49,8 @@ impl Command for ConfoundsArgs {
             );
         }
         if self.json {
-            print_json(&tables)?;
-            return Ok(Status::Done);
+            return print_json(&tables);
         }
-        summary::show_tables(&tables)?;
-        Ok(Status::Done)
+        summary::show_tables(&tables)
     }
 }

@@ -116,8 +116,7 @@ fn list(local: &LocalData, json: bool) -> anyhow::Result<Status> {
             .iter()
             .map(|(card, here)| json!({"dataset": card, "folder": here, "bytes": card.bytes()}))
             .collect();
-        print_json(&cards)?;
-        return Ok(Status::Done);
+        return print_json(&cards);
     }
     let rows = known.iter().map(|(card, here)| {
         vec![

@@ -86,21 +86,20 @@ fn page(checks: &[Check]) -> String {
     text
 }
 
-fn good(part: &'static str, found: String) -> Check {
-    Check {
-        part,
-        health: Health::Good,
-        found,
-        advice: None,
-    }
-}
-
 fn absent(part: &'static str, found: String, advice: impl Into<String>) -> Check {
     Check {
         part,
         health: Health::Absent,
         found,
         advice: Some(advice.into()),
+    }
+}
+
+fn good(part: &'static str, found: String) -> Check {
+    Check {
+        health: Health::Good,
+        advice: None,
+        ..absent(part, found, "")
     }
 }
 
@@ -119,11 +118,8 @@ fn processor() -> Check {
         Some(said) => {
             let choices: Vec<&str> = machine::cpu_choices().collect();
             let advice = format!("Set MARY_CPU to one of {}.", choices.join(", "));
-            bad(
-                "processor",
-                format!("{found}; MARY_CPU={said} is ignored"),
-                advice,
-            )
+            let found = format!("{found}; MARY_CPU={said} is ignored");
+            bad("processor", found, advice)
         }
         None => good("processor", found),
     }
@@ -134,21 +130,15 @@ const LITTLE: u64 = 2 << 30;
 
 fn memory() -> Check {
     let Some(free) = mary_platform::available_memory() else {
-        return absent(
-            "memory",
-            "unknown".into(),
-            "The system does not say how much is free.",
-        );
+        let advice = "The system does not say how much is free.";
+        return absent("memory", "unknown".into(), advice);
     };
     let found = format!("{} free", size(free));
-    if free < LITTLE {
-        return absent(
-            "memory",
-            found,
-            "Enough for small models only; --model-arg memory=MEGABYTES sets a limit.",
-        );
+    let advice = "Enough for small models only; --model-arg memory=MEGABYTES sets a limit.";
+    match free < LITTLE {
+        true => absent("memory", found, advice),
+        false => good("memory", found),
     }
-    good("memory", found)
 }
 
 fn size(bytes: u64) -> String {

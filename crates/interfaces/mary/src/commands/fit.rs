@@ -57,33 +57,25 @@ impl Command for FitArgs {
     fn run(&self, _place: &Place) -> anyhow::Result<Status> {
         let table = read(&self.table)?;
         let (design, found) = self.fit(&self.formula, &table)?;
-        let redrawn = self
-            .bootstrap
-            .map(|draws| mixed::redrawn(&design, &found, self.criterion(), draws, 0));
-        let redrawn = redrawn
-            .transpose()
-            .or_else(|error| usage_error(error.to_string()))?;
+        let redraw = |draws| mixed::redrawn(&design, &found, self.criterion(), draws, 0);
+        let redrawn = told(self.bootstrap.map(redraw).transpose())?;
         let smaller = match &self.against {
             Some(formula) => Some(self.fit(formula, &table)?.1),
             None => None,
         };
         let test = smaller.as_ref().map(|smaller| found.against(smaller));
-        let test = test
-            .transpose()
-            .or_else(|error| usage_error(error.to_string()))?;
+        let test = told(test.transpose())?;
         if self.json {
             let test = test.map(|(statistic, freedom, p)| {
                 json!({"statistic": statistic, "freedom": freedom, "p": p})
             });
-            print_json(
+            return print_json(
                 &json!({"fit": found, "against": smaller, "test": test, "bootstrap": redrawn}),
-            )?;
-            return Ok(Status::Done);
+            );
         }
         let redrawn = redrawn.as_ref();
         summary::show_tables(&[fixed(&found, redrawn), random(&found, redrawn)])?;
-        print(&self.notes(&found, test, redrawn))?;
-        Ok(Status::Done)
+        print(&self.notes(&found, test, redrawn))
     }
 }
 
@@ -97,14 +89,13 @@ impl FitArgs {
 
     fn fit(&self, formula: &str, table: &mixed::Table) -> anyhow::Result<(Design, Mixed)> {
         let design = Formula::parse(formula).and_then(|formula| formula.design(table));
-        let found = design.and_then(|design| {
+        told(design.and_then(|design| {
             let found = match self.family {
                 FitFamily::Linear => mixed::linear(&design, self.criterion()),
                 FitFamily::Logistic => mixed::logistic(&design),
             };
             Ok((design, found?))
-        });
-        found.or_else(|error: StatsError| usage_error(error.to_string()))
+        }))
     }
 
     /// What the tables do not say.
@@ -146,6 +137,11 @@ impl FitArgs {
         }
         lines.join("\n") + "\n"
     }
+}
+
+/// What cannot be computed is what was asked.
+pub fn told<T>(found: Result<T, StatsError>) -> anyhow::Result<T> {
+    found.or_else(|error| usage_error(error.to_string()))
 }
 
 /// Columns in which every cell is a number are numbers; the others are words.

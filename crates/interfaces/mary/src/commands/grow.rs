@@ -109,8 +109,7 @@ impl Command for GrowArgs {
         if let Some(error) = failure {
             tell!("warning: the developmental plot: {error:#}");
         }
-        display.bar.finish_and_clear();
-        Ok(conclude(&report, steps))
+        Ok(display.conclude(&report, steps))
     }
 }
 
@@ -138,27 +137,7 @@ fn see(args: &GrowArgs) -> anyhow::Result<Status> {
         display.show(&event);
         ControlFlow::Continue(())
     })?;
-    display.bar.finish_and_clear();
-    Ok(conclude(&report, steps))
-}
-
-fn conclude(report: &GrowReport, steps: u64) -> Status {
-    let (state, status) = match report.finished {
-        true => ("done", Status::Done),
-        false => ("not done; the same command continues", Status::Stopped),
-    };
-    tell!(
-        "step {} of {steps}, {state} ({:.0} tokens/s)",
-        report.step,
-        report.tokens_per_second
-    );
-    if let Some(folder) = &report.last_checkpoint {
-        tell!(
-            "last checkpoint: {0}\ntry it: mary run -m hf/{0}",
-            folder.display()
-        );
-    }
-    status
+    Ok(display.conclude(&report, steps))
 }
 
 /// Refuses a probe that no family has.
@@ -233,6 +212,21 @@ impl Display {
         self.bar.suspend(|| tell!("{line}"));
     }
 
+    fn conclude(self, report: &GrowReport, steps: u64) -> Status {
+        self.bar.finish_and_clear();
+        let (state, status) = match report.finished {
+            true => ("done", Status::Done),
+            false => ("not done; the same command continues", Status::Stopped),
+        };
+        let (step, rate) = (report.step, report.tokens_per_second);
+        tell!("step {step} of {steps}, {state} ({rate:.0} tokens/s)");
+        if let Some(folder) = &report.last_checkpoint {
+            let folder = folder.display();
+            tell!("last checkpoint: {folder}\ntry it: mary run -m hf/{folder}");
+        }
+        status
+    }
+
     fn show(&mut self, event: &GrowEvent) {
         match event {
             GrowEvent::Started {
@@ -300,15 +294,9 @@ fn curve(losses: &VecDeque<f64>) -> String {
             losses.range(from..to).sum::<f64>() / (to - from) as f64
         })
         .collect();
-    let (low, high) = values
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
-            (l.min(*v), h.max(*v))
-        });
-    let place = |v: f64| {
-        ((v - low) / (high - low).max(1e-9) * 7.0)
-            .round()
-            .clamp(0.0, 7.0) as usize
-    };
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let share = |v: f64| (v - low) / (high - low).max(1e-9);
+    let place = |v: f64| (share(v) * 7.0).round().clamp(0.0, 7.0) as usize;
     values.iter().filter_map(|v| BARS.get(place(*v))).collect()
 }

@@ -47,8 +47,7 @@ impl Command for GuideArgs {
     fn run(&self, _: &Place) -> anyhow::Result<Status> {
         let guide = read()?;
         if self.words.is_empty() {
-            print(&listed(&guide))?;
-            return Ok(Status::Done);
+            return print(&listed(&guide));
         }
         let asked = self.words.join(" ");
         let best = matches(&guide, &asked);
@@ -58,8 +57,7 @@ impl Command for GuideArgs {
             ));
         }
         let shown: Vec<String> = best.into_iter().map(shown).collect();
-        print(&shown.join("\n"))?;
-        Ok(Status::Done)
+        print(&shown.join("\n"))
     }
 }
 

@@ -28,8 +28,7 @@ impl Command for InitArgs {
         let family = place.registry.families().first().map_or("all", |f| f.id());
         std::fs::write(path, FILE.replace("FAMILY", family))
             .with_context(|| path.display().to_string())?;
-        print("mary.toml\n")?;
-        Ok(Status::Done)
+        print("mary.toml\n")
     }
 }
 

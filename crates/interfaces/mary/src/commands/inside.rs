@@ -87,7 +87,7 @@ impl InsideArgs {
         exhibits: Exhibits,
     ) -> anyhow::Result<Status> {
         match self.json {
-            true => print_json(&found)?,
+            true => print_json(&found).map(drop)?,
             false => exhibits.tables.iter().try_for_each(summary::show_table)?,
         }
         let folder = self.out.clone();

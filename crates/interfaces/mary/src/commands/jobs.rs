@@ -33,11 +33,9 @@ impl Command for JobsArgs {
             all.extend(progress::shards(&folder, of)?);
         }
         if self.json {
-            print_json(&json!({"folder": folder, "shards": all}))?;
-            return Ok(Status::Done);
+            return print_json(&json!({"folder": folder, "shards": all}));
         }
-        print(&format!("{}\n{}", folder.display(), table(&all)))?;
-        Ok(Status::Done)
+        print(&format!("{}\n{}", folder.display(), table(&all)))
     }
 }
 
@@ -51,7 +49,7 @@ pub fn table(all: &[ShardProgress]) -> String {
             "{:>9}  {:>9}  {:>9}  {:>6}  {:>9}  {}\n",
             format!("{}/{}", shard.index, shard.of),
             shard.done,
-            shard.planned.map_or_else(|| "?".into(), |n| n.to_string()),
+            planned(shard),
             shard.failed,
             shard
                 .rate
@@ -60,6 +58,10 @@ pub fn table(all: &[ShardProgress]) -> String {
         ));
     }
     text
+}
+
+fn planned(shard: &ShardProgress) -> String {
+    shard.planned.map_or_else(|| "?".into(), |n| n.to_string())
 }
 
 fn state(standing: &Standing) -> String {
@@ -78,11 +80,8 @@ fn state(standing: &Standing) -> String {
 
 pub fn say_missing(folder: &Path) -> anyhow::Result<bool> {
     // Where work was divided anew, the last division counts.
-    let last = mary_lab::cluster::Submissions::of(folder)?
-        .all
-        .last()
-        .map(|s| s.of);
-    let of = match last {
+    let submitted = mary_lab::cluster::Submissions::of(folder)?.all;
+    let of = match submitted.last().map(|s| s.of) {
         Some(of) => Some(of),
         None => progress::divisions(folder)?.pop(),
     };
@@ -92,12 +91,10 @@ pub fn say_missing(folder: &Path) -> anyhow::Result<bool> {
         .filter(|s| s.standing != Standing::Complete)
         .collect();
     for shard in open.iter().take(20) {
-        let planned = shard.planned.map_or_else(|| "?".into(), |n| n.to_string());
+        let (index, planned, state) = (shard.index, planned(shard), state(&shard.standing));
         tell!(
-            "missing: shard {}/{of}: {} of {planned}, {}",
-            shard.index,
-            shard.done,
-            state(&shard.standing)
+            "missing: shard {index}/{of}: {} of {planned}, {state}",
+            shard.done
         );
     }
     if open.len() > 20 {
@@ -113,11 +110,7 @@ pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
     if let Some(path) = wanted.map(Path::new).filter(|p| is_one(p)) {
         return Ok(path.to_owned());
     }
-    let entries = std::fs::read_dir(&place.runs)
-        .into_iter()
-        .flatten()
-        .flatten();
-    let mut found: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| is_one(p)).collect();
+    let mut found = rundir::within(&place.runs, is_one);
     match wanted {
         Some(name) => found = rundir::named(found, name),
         None => {

@@ -66,6 +66,7 @@ use anyhow::Context as _;
 use mary_contract::Declarations;
 
 use crate::command::Entry;
+use crate::exit::Status;
 
 /// Titles, captions, heads and axes of tables and figures.
 static DECLARED: LazyLock<Declarations> =
@@ -114,17 +115,19 @@ pub const COMMANDS: &[Entry] = &[
     Entry::new::<completions::CompletionsArgs>(),
 ];
 
-/// Prints what can be piped. A reader that went away (`| head`) is no error.
-pub fn print(text: &str) -> anyhow::Result<()> {
-    Ok(crate::terminal::out(text)?)
+/// Prints what can be piped: with it a command is done. A reader that went away (`| head`) is no error.
+pub fn print(text: &str) -> anyhow::Result<Status> {
+    crate::terminal::out(text)?;
+    Ok(Status::Done)
 }
 
 /// Prints a table that the report drew: with its colours, and with others' text clean.
-pub fn print_table(text: &str) -> anyhow::Result<()> {
-    Ok(crate::terminal::out_coloured(text)?)
+pub fn print_table(text: &str) -> anyhow::Result<Status> {
+    crate::terminal::out_coloured(text)?;
+    Ok(Status::Done)
 }
 
-pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<Status> {
     let text = serde_json::to_string_pretty(value)? + "\n";
     print(&crate::terminal::json(&text))
 }

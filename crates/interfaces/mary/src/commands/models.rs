@@ -56,16 +56,15 @@ impl Command for ModelsArgs {
                     .all_providers()
                     .map(|p| json!({"provider": p.name(), "about": p.about(), "known": p.known()}))
                     .collect();
-                print_json(&all)?;
+                print_json(&all)
             }
-            None => print(&list(&lab))?,
+            None => print(&list(&lab)),
             Some(ModelsAction::Show { model, base_url }) => {
-                show_named(&lab, model, base_url.as_deref(), self.json)?;
+                show_named(&lab, model, base_url.as_deref(), self.json)
             }
-            Some(ModelsAction::Papers) => papers::show(self.json)?,
-            Some(ModelsAction::Pull { name }) => pull(&lab, name)?,
+            Some(ModelsAction::Papers) => papers::show(self.json),
+            Some(ModelsAction::Pull { name }) => pull(&lab, name),
         }
-        Ok(Status::Done)
     }
 }
 
@@ -75,7 +74,7 @@ fn show_named(
     name: &str,
     base_url: Option<&str>,
     json: bool,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Status> {
     if let Some(provider) = lab.all_providers().find(|p| p.name() == name) {
         return match json {
             true => print_json(&json!({
@@ -121,7 +120,7 @@ fn show_named(
     }
 }
 
-fn not_here(entry: &Entry, json: bool) -> anyhow::Result<()> {
+fn not_here(entry: &Entry, json: bool) -> anyhow::Result<Status> {
     let megabytes = entry.bytes / 1_000_000;
     if json {
         return print_json(&json!({
@@ -236,7 +235,7 @@ fn first_command(registry: &Registry, card: &ModelCard) -> anyhow::Result<String
     })
 }
 
-fn pull(lab: &Laboratory, name: &str) -> anyhow::Result<()> {
+fn pull(lab: &Laboratory, name: &str) -> anyhow::Result<Status> {
     let entries = mary_weights::catalogue::entries();
     let Some(entry) = mary_weights::catalogue::find(name) else {
         let known = entries.iter().map(|e| e.name);
@@ -267,7 +266,7 @@ fn pull(lab: &Laboratory, name: &str) -> anyhow::Result<()> {
         path.display(),
         first_command(lab.registry(), &card)?
     );
-    Ok(())
+    Ok(Status::Done)
 }
 
 #[cfg(test)]

@@ -73,12 +73,10 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
         tables.extend(family.pair_tables(&summaries, &named));
     }
     if args.json {
-        print_json(&tables)?;
-        return Ok(Status::Done);
+        return print_json(&tables);
     }
     let labels = super::compare::labels(paths)?;
-    summary::show_tables(&super::compare::labelled(tables, &labels))?;
-    Ok(Status::Done)
+    summary::show_tables(&super::compare::labelled(tables, &labels))
 }
 
 /// The tables that families have of some pairs, for a report.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::summary;
 use crate::commands::{print, print_json};
+use crate::exit::Status;
 
 /// What can be measured of a model, in the order of the table.
 const ABILITIES: [&str; 5] = ["observe", "score", "generate", "pictures", "tuned"];
@@ -150,7 +151,7 @@ fn read() -> anyhow::Result<Vec<Named>> {
     Ok(models)
 }
 
-pub fn show(json: bool) -> anyhow::Result<()> {
+pub fn show(json: bool) -> anyhow::Result<Status> {
     let models = read()?;
     if json {
         return print_json(&models);
@@ -191,7 +192,7 @@ pub fn show(json: bool) -> anyhow::Result<()> {
     for (i, note) in notes.iter().enumerate() {
         print(&format!("({}) {note}\n", i + 1))?;
     }
-    Ok(())
+    Ok(Status::Done)
 }
 
 #[cfg(test)]

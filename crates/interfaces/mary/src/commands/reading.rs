@@ -12,6 +12,7 @@ use mary_lab::texts::reading::{
 use mary_lab::texts::score::{By, ScoreOptions, ScoreTask, tables};
 use mary_stats::Interval;
 
+use super::fit::told;
 use super::{DECLARED, carry_out, instruments, summary};
 use crate::cli::ModelArgs;
 use crate::command::Command;
@@ -110,10 +111,7 @@ impl Command for ReadingArgs {
             letters_only: self.letters_only,
             ..Settings::default()
         };
-        let found = match analyse(&reading, &predictors, &settings) {
-            Ok(found) => found,
-            Err(error) => return usage_error(error.to_string()),
-        };
+        let found = told(analyse(&reading, &predictors, &settings))?;
         let mut shown = vec![added(&found)];
         shown.extend((!found.compared.is_empty()).then(|| compared(&found)));
         if let Some(out) = &self.out {

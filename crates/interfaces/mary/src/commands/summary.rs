@@ -8,8 +8,9 @@ use mary_report::terminal::{self, TableStyle};
 use mary_store::RunFolder;
 
 use crate::commands::{print, print_table};
+use crate::exit::Status;
 
-pub fn show(summary: &RunSummary, json: bool) -> anyhow::Result<()> {
+pub fn show(summary: &RunSummary, json: bool) -> anyhow::Result<Status> {
     if json {
         return print(&(terminal::json(summary)? + "\n"));
     }
@@ -17,13 +18,15 @@ pub fn show(summary: &RunSummary, json: bool) -> anyhow::Result<()> {
 }
 
 pub fn show_table(table: &Table) -> anyhow::Result<()> {
-    print_table(&terminal::plain(table, style()))
+    print_table(&terminal::plain(table, style())).map(drop)
 }
 
 /// Prints tables, an empty line behind each.
-pub fn show_tables<'a>(tables: impl IntoIterator<Item = &'a Table>) -> anyhow::Result<()> {
-    let mut tables = tables.into_iter();
-    tables.try_for_each(|t| print_table(&format!("{}\n", terminal::plain(t, style()))))
+pub fn show_tables<'a>(tables: impl IntoIterator<Item = &'a Table>) -> anyhow::Result<Status> {
+    for table in tables {
+        print_table(&format!("{}\n", terminal::plain(table, style())))?;
+    }
+    Ok(Status::Done)
 }
 
 /// Colours and width of the terminal that reads us.

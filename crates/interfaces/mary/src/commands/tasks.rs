@@ -117,9 +117,9 @@ impl Command for TasksArgs {
             None if self.json => {
                 let tasks = place.registry.tasks();
                 let cards: Vec<_> = tasks.iter().map(|t| json!(t.card())).collect();
-                print_json(&cards)?;
+                return print_json(&cards);
             }
-            None => print(&list(&place.registry))?,
+            None => return print(&list(&place.registry)),
             Some(TasksAction::Show {
                 task,
                 items,

@@ -11,7 +11,7 @@ use reqwest::header::RANGE;
 use crate::client::{chain, receive};
 use crate::datasets::catalogue::Upstream;
 use crate::datasets::digest::{self, Content};
-use crate::datasets::fault::{PullError, io_at};
+use crate::datasets::fault::{PullError, Result, io_at};
 use crate::datasets::verify::describe;
 
 const ATTEMPTS: u32 = 3;
@@ -62,7 +62,7 @@ pub(crate) struct Download<'a> {
     pub(crate) hint: &'a str,
 }
 
-pub(crate) fn client() -> Result<Client, PullError> {
+pub(crate) fn client() -> Result<Client> {
     crate::blocking()
         .connect_timeout(Duration::from_secs(15))
         .timeout(Duration::from_secs(600))
@@ -82,7 +82,7 @@ pub(crate) fn fetch(
     wanted: &Download<'_>,
     target: &Path,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), PullError> {
+) -> Result<()> {
     let part = beside(target, "part");
     let mut attempt = 1;
     loop {
@@ -120,7 +120,7 @@ fn fetch_once(
     wanted: &Download<'_>,
     part: &Path,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), PullError> {
+) -> Result<()> {
     let have = fs::metadata(part).map_or(0, |m| m.len());
     let complete = wanted.content.as_ref().is_some_and(|c| c.bytes == have);
     if !complete {
@@ -135,7 +135,7 @@ fn continue_part(
     part: &Path,
     have: u64,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), PullError> {
+) -> Result<()> {
     let mut request = client.get(wanted.url);
     if have > 0 {
         request = request.header(RANGE, format!("bytes={have}-"));
@@ -168,7 +168,7 @@ fn continue_part(
     }
 }
 
-fn check(wanted: &Download<'_>, part: &Path) -> Result<(), PullError> {
+fn check(wanted: &Download<'_>, part: &Path) -> Result<()> {
     let Some(expected) = &wanted.content else {
         return Ok(());
     };
@@ -187,12 +187,7 @@ fn check(wanted: &Download<'_>, part: &Path) -> Result<(), PullError> {
 }
 
 /// Removes what is not what it should be, and says so.
-fn wrong(
-    wanted: &Download<'_>,
-    part: &Path,
-    expected: String,
-    found: String,
-) -> Result<(), PullError> {
+fn wrong(wanted: &Download<'_>, part: &Path, expected: String, found: String) -> Result<()> {
     fs::remove_file(part).map_err(io_at(part))?;
     Err(PullError::WrongContent {
         url: wanted.url.to_owned(),

@@ -7,6 +7,9 @@ use thiserror::Error;
 
 use crate::datasets::unpack::UnpackError;
 
+/// What fetching gives, or why not.
+pub(crate) type Result<T, E = PullError> = std::result::Result<T, E>;
+
 #[derive(Debug, Error)]
 pub enum PullError {
     #[error("there is no dataset `{id}`; there are: {known}")]

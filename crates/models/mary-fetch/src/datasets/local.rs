@@ -7,7 +7,7 @@ use mary_contract::{DataError, DataSource};
 use crate::datasets::catalogue::{DatasetCard, FileOrigin, card, catalogue};
 use crate::datasets::digest;
 use crate::datasets::download::Hosts;
-use crate::datasets::fault::PullError;
+use crate::datasets::fault::{PullError, Result};
 use crate::datasets::pull::{Progress, Pulled, Puller, by_hand};
 use crate::datasets::verify::{self, Report};
 
@@ -45,11 +45,7 @@ impl LocalData {
 
     /// Fetches a dataset into the cache and checks every file. What an interrupted pull has
     /// brought is not fetched again.
-    pub fn pull(
-        &self,
-        id: &str,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Pulled, PullError> {
+    pub fn pull(&self, id: &str, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Pulled> {
         let card = card(id).ok_or_else(|| PullError::Unknown {
             id: id.to_owned(),
             known: known(),
@@ -61,7 +57,7 @@ impl LocalData {
         &self,
         card: &'static DatasetCard,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Pulled, PullError> {
+    ) -> Result<Pulled> {
         Puller {
             card,
             cache: &self.cache,

@@ -11,7 +11,7 @@ use reqwest::blocking::Client;
 use crate::datasets::catalogue::{DatasetCard, FileCard, FileOrigin, FolderCard};
 use crate::datasets::digest::Content;
 use crate::datasets::download::{self, Download, Hosts};
-use crate::datasets::fault::{PullError, io_at};
+use crate::datasets::fault::{PullError, Result, io_at};
 use crate::datasets::unpack::{Limits, unpack_tar_gz};
 use crate::datasets::verify::{self, FileState};
 
@@ -43,7 +43,7 @@ pub(crate) struct Puller<'a> {
 }
 
 impl Puller<'_> {
-    pub(crate) fn pull(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Pulled, PullError> {
+    pub(crate) fn pull(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Pulled> {
         let card = self.card;
         if !card.is_published() {
             return Err(PullError::NotPublished {
@@ -89,11 +89,7 @@ impl Puller<'_> {
 
     /// Gathers everything in a folder beside the place. What an interrupted pull left there, and
     /// what is good in the place, is used again.
-    fn gather(
-        &self,
-        place: &Path,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<PathBuf, PullError> {
+    fn gather(&self, place: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf> {
         let card = self.card;
         let stage = self.cache.join(format!(".{}.pulling", card.id));
         fs::create_dir_all(&stage).map_err(io_at(&stage))?;
@@ -147,7 +143,7 @@ impl Puller<'_> {
         file: &FileCard,
         stage: &Path,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(), PullError> {
+    ) -> Result<()> {
         let (FileOrigin::Raw(upstream) | FileOrigin::Gzipped(upstream)) = &file.source else {
             return Ok(());
         };
@@ -175,12 +171,7 @@ impl Puller<'_> {
         }
     }
 
-    fn folders(
-        &self,
-        client: &Client,
-        stage: &Path,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), PullError> {
+    fn folders(&self, client: &Client, stage: &Path, progress: &mut dyn FnMut(u64)) -> Result<()> {
         for folder in &self.card.folders {
             // One archive may have brought several folders.
             if verify::folder_state(folder, stage) == FileState::Good {
@@ -203,13 +194,7 @@ impl Puller<'_> {
     }
 
     /// Takes the folders that come from this archive, and checks them.
-    fn unpack(
-        &self,
-        like: &FolderCard,
-        archive: &Path,
-        stage: &Path,
-        url: &str,
-    ) -> Result<(), PullError> {
+    fn unpack(&self, like: &FolderCard, archive: &Path, stage: &Path, url: &str) -> Result<()> {
         let same = |f: &&FolderCard| f.repository == like.repository && f.commit == like.commit;
         let folders: Vec<&FolderCard> = self.card.folders.iter().filter(same).collect();
         for folder in &folders {
@@ -289,7 +274,7 @@ pub(crate) fn by_hand(card: &DatasetCard, hosts: &Hosts) -> String {
     text
 }
 
-fn copy(path: &str, from: &Path, to: &Path) -> Result<(), PullError> {
+fn copy(path: &str, from: &Path, to: &Path) -> Result<()> {
     let target = to.join(path);
     if let Some(parent) = target.parent() {
         fs::create_dir_all(parent).map_err(io_at(parent))?;
@@ -298,7 +283,7 @@ fn copy(path: &str, from: &Path, to: &Path) -> Result<(), PullError> {
     Ok(())
 }
 
-fn gzip(plain: &Path, target: &Path) -> Result<(), PullError> {
+fn gzip(plain: &Path, target: &Path) -> Result<()> {
     let mut from = mary_platform::open_plain(plain).map_err(io_at(plain))?;
     let to = File::create(target).map_err(io_at(target))?;
     let mut encoder = GzEncoder::new(to, Compression::default());
@@ -309,7 +294,7 @@ fn gzip(plain: &Path, target: &Path) -> Result<(), PullError> {
 }
 
 /// Moves the gathered folder to its place; an older one steps aside first and is removed last.
-fn replace(stage: &Path, place: &Path) -> Result<(), PullError> {
+fn replace(stage: &Path, place: &Path) -> Result<()> {
     let aside = stage.with_extension("old");
     if aside.exists() {
         fs::remove_dir_all(&aside).map_err(io_at(&aside))?;

@@ -32,7 +32,7 @@ impl Limits {
 }
 
 /// Opens an archive that is a plain file, with the limits that fit its size.
-fn open(archive: &Path, limits: Limits) -> Result<(File, Limits), UnpackError> {
+fn open(archive: &Path, limits: Limits) -> Result<(File, Limits)> {
     let file = mary_platform::open_plain(archive).map_err(io_at(archive))?;
     let size = file.metadata().map_err(io_at(archive))?.len();
     Ok((file, limits.of_archive(size)))
@@ -69,6 +69,9 @@ pub enum UnpackError {
     },
 }
 
+/// What unpacking gives, or why not.
+type Result<T, E = UnpackError> = std::result::Result<T, E>;
+
 /// Where an entry goes below the target folder; `None` leaves it out.
 type Choose<'a> = &'a dyn Fn(&Path) -> Option<PathBuf>;
 
@@ -77,7 +80,7 @@ pub fn unpack_tar_gz(
     into: &Path,
     limits: Limits,
     choose: Choose<'_>,
-) -> Result<usize, UnpackError> {
+) -> Result<usize> {
     let (file, limits) = open(archive, limits)?;
     let mut budget = Budget::new(limits);
     // Bounded before it is decoded: headers and unwanted entries count too.
@@ -114,7 +117,7 @@ pub fn unpack_zip(
     into: &Path,
     limits: Limits,
     choose: Choose<'_>,
-) -> Result<usize, UnpackError> {
+) -> Result<usize> {
     let (file, limits) = open(archive, limits)?;
     let mut zip = zip::ZipArchive::new(BufReader::new(file)).map_err(damaged)?;
     let mut budget = Budget::new(limits);
@@ -139,7 +142,7 @@ pub fn unpack_zip(
 }
 
 /// An entry's name as a path below its folder, or a refusal.
-fn inside(name: &str) -> Result<PathBuf, UnpackError> {
+fn inside(name: &str) -> Result<PathBuf> {
     let escape = || UnpackError::Escape(name.to_owned());
     // A backslash is a separator on Windows and a drive letter leads anywhere.
     if name.contains('\\') || name.contains('\0') || name.get(1..2) == Some(":") {
@@ -158,12 +161,7 @@ fn inside(name: &str) -> Result<PathBuf, UnpackError> {
     Ok(path)
 }
 
-fn write(
-    from: &mut impl Read,
-    into: &Path,
-    target: &Path,
-    budget: &mut Budget,
-) -> Result<(), UnpackError> {
+fn write(from: &mut impl Read, into: &Path, target: &Path, budget: &mut Budget) -> Result<()> {
     // The chooser is ours, but a mistake there must not become an escape either.
     let path = into.join(inside(&target.to_string_lossy())?);
     if let Some(parent) = path.parent() {
@@ -200,7 +198,7 @@ impl Budget {
         }
     }
 
-    fn entry(&mut self, size: u64) -> Result<(), UnpackError> {
+    fn entry(&mut self, size: u64) -> Result<()> {
         self.entries += 1;
         if self.entries > self.limits.entries {
             let most = format!("{} entries", self.limits.entries);
@@ -209,7 +207,7 @@ impl Budget {
         self.reserve(size)
     }
 
-    fn reserve(&self, size: u64) -> Result<(), UnpackError> {
+    fn reserve(&self, size: u64) -> Result<()> {
         if size > self.left {
             let most = format!("{} bytes", self.limits.bytes);
             return Err(UnpackError::TooLarge(most));

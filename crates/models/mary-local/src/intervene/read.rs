@@ -4,11 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mary_contract::{
-    Change, Intervene, ModelError, Operation, Place, Prompt, PromptForm, Score, Site, Start,
-};
+use mary_contract::{Change, Intervene, Operation, Place, Prompt, PromptForm, Score, Site, Start};
 
-use crate::errors::{bad_request, too_long};
+use crate::errors::{Result, bad_request, too_long};
 use crate::model::LocalModel;
 use crate::text;
 use crate::transformer::{NewValue, Part, Spot};
@@ -43,7 +41,7 @@ impl Read {
     }
 
     /// With `whole`, all rows that are read count as all, not only those before the continuations.
-    fn positions(&self, place: Place, whole: bool) -> Result<Vec<usize>, ModelError> {
+    fn positions(&self, place: Place, whole: bool) -> Result<Vec<usize>> {
         let own = self.offsets.len();
         let beyond = |what: String| {
             let message = format!("{what}; {:?} has {own} tokens", self.words);
@@ -149,7 +147,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    pub fn read(&mut self, request: &Intervene) -> Result<Reading, ModelError> {
+    pub fn read(&mut self, request: &Intervene) -> Result<Reading> {
         let a = self.model.architecture();
         if !(a.causal && a.language_head) {
             let message = format!("a {} predicts no next token", a.family);
@@ -179,13 +177,13 @@ impl<'m> Reader<'m> {
         let states = request.states.iter().map(state);
         Ok(Reading {
             edits,
-            states: states.collect::<Result<_, ModelError>>()?,
+            states: states.collect::<Result<_>>()?,
             text: Arc::clone(&read.text),
             continuations: Arc::clone(&read.continuations),
         })
     }
 
-    fn text(&mut self, score: &Score) -> Result<Arc<Read>, ModelError> {
+    fn text(&mut self, score: &Score) -> Result<Arc<Read>> {
         let key = (score.prefix.text(), &score.continuations, &score.start);
         let key = format!("{key:?}");
         if let Some(known) = self.read.get(&key) {
@@ -238,7 +236,7 @@ impl<'m> Reader<'m> {
         Ok(read)
     }
 
-    fn edit(&mut self, change: &Change, read: &Read, start: &Start) -> Result<Edit, ModelError> {
+    fn edit(&mut self, change: &Change, read: &Read, start: &Start) -> Result<Edit> {
         let (spot, columns) = self.spot(change.site)?;
         if spot.1 == Part::Pattern {
             let message = format!("{} can be looked at, not changed", change.site);
@@ -246,7 +244,7 @@ impl<'m> Reader<'m> {
         }
         let copies = matches!(change.operation, Operation::From { .. });
         let positions = read.positions(change.place, !copies)?;
-        let vector = |v: &mary_contract::Vector| -> Result<Arc<[f32]>, ModelError> {
+        let vector = |v: &mary_contract::Vector| -> Result<Arc<[f32]>> {
             if v.0.len() != columns.len() {
                 let (found, wanted) = (v.0.len(), columns.len());
                 let message = format!("{} holds {wanted} numbers, not {found}", change.site);
@@ -310,7 +308,7 @@ impl<'m> Reader<'m> {
         })
     }
 
-    fn spot(&self, site: Site) -> Result<(Spot, Range<usize>), ModelError> {
+    fn spot(&self, site: Site) -> Result<(Spot, Range<usize>)> {
         let a = self.model.architecture();
         let (spot, most) = match site {
             Site::Stream(layer) => ((layer, Part::Stream), a.layers),

@@ -24,7 +24,7 @@ use mary_contract::ModelError;
 use mary_cuda::{Blas, Device, Lender, Lent, Memory, NumberType, Parts, Uploader, args};
 
 use super::Alibi;
-use crate::errors::lock;
+use crate::errors::{Result, lock};
 use crate::precision::Precision;
 pub use plan::{MAX_WIDTH, Plan};
 
@@ -171,7 +171,7 @@ pub fn free(number: usize) -> Option<u64> {
     Device::open(number, PARTS).ok()?.free()
 }
 
-pub fn gpu(number: usize) -> Result<(String, Option<u64>), ModelError> {
+pub fn gpu(number: usize) -> Result<(String, Option<u64>)> {
     let device = Device::open(number, PARTS)?;
     Ok((device.name.clone(), device.free()))
 }
@@ -181,7 +181,7 @@ fn int(n: usize) -> i32 {
 }
 
 impl Cuda {
-    pub fn new(choices: Choices) -> Result<Self, ModelError> {
+    pub fn new(choices: Choices) -> Result<Self> {
         let device = Device::open(choices.number, PARTS)?;
         if let Some(bytes) = choices.memory {
             device.limit(bytes);
@@ -217,7 +217,7 @@ impl Cuda {
     }
 
     /// Keeps the first error; what follows does nothing until it is taken.
-    fn keep<T>(&self, result: Result<T, ModelError>) -> Option<T> {
+    fn keep<T>(&self, result: Result<T>) -> Option<T> {
         let keep = |error| {
             lock(&self.fault).get_or_insert(error);
         };

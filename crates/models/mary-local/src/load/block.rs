@@ -1,18 +1,18 @@
 //! One block: attention with its norms, and the feed-forward block or its experts.
 
-use mary_contract::ModelError;
 use mary_weights::TensorInfo;
 
 use super::order::{join, scaled, transpose, ungroup, unweave};
 use super::{Loader, not_there};
 use crate::config::{Distances, ExpertNames, QkNorm, QkvLayout, QkvNames, Recurrence, Relative};
+use crate::errors::Result;
 use crate::kernels::{Backend, Extent, MixerOf, NormOf, RelativeOf, Stored, Weights};
 use crate::transformer::{AcrossOf, BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf};
 
 impl<B: Backend> Loader<'_, B> {
-    pub(super) fn block(&self, layer: usize) -> Result<BlockOf<B>, ModelError> {
+    pub(super) fn block(&self, layer: usize) -> Result<BlockOf<B>> {
         let (a, n) = (self.architecture, self.names());
-        let norm = |name: &'static str| -> Result<Option<NormOf<B::Vector>>, ModelError> {
+        let norm = |name: &'static str| -> Result<Option<NormOf<B::Vector>>> {
             if !self.block_norms().contains(&name) || self.no_norm(layer, name) {
                 return Ok(None);
             }
@@ -51,12 +51,12 @@ impl<B: Backend> Loader<'_, B> {
         })
     }
 
-    fn qk_norms(&self, layer: usize) -> Result<Option<QkNormsOf<B>>, ModelError> {
+    fn qk_norms(&self, layer: usize) -> Result<Option<QkNormsOf<B>>> {
         let a = self.architecture;
         if a.attention.qk_norm == QkNorm::None || a.carries(layer).is_some() {
             return Ok(None);
         }
-        let norm = |name: &str, heads: usize| -> Result<NormOf<B::Vector>, ModelError> {
+        let norm = |name: &str, heads: usize| -> Result<NormOf<B::Vector>> {
             let own = |width| self.needed(&self.in_layer(layer, name, "weight"), width);
             let (weight, bias) = match a.attention.qk_norm {
                 QkNorm::PerHead => self.head_norms(layer, name, heads)?,
@@ -78,7 +78,7 @@ impl<B: Backend> Loader<'_, B> {
         layer: usize,
         name: &str,
         heads: usize,
-    ) -> Result<(Vec<f32>, Option<Vec<f32>>), ModelError> {
+    ) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
         let width = self.architecture.head_dim;
         let shared = self.in_layer(layer, name, "weight");
         let table = |info: &TensorInfo| info.shape == [heads, width];
@@ -101,7 +101,7 @@ impl<B: Backend> Loader<'_, B> {
     }
 
     /// What a layer that carries a state has between its two projections.
-    fn mixer(&self, layer: usize, r: Recurrence) -> Result<MixerOf<B::Linear>, ModelError> {
+    fn mixer(&self, layer: usize, r: Recurrence) -> Result<MixerOf<B::Linear>> {
         let name = |part: &str| self.in_mixer(layer, part);
         let conv = r.convolved();
         let read = |part: &str| self.read(&name(part));
@@ -149,7 +149,7 @@ impl<B: Backend> Loader<'_, B> {
     }
 
     /// The rows of values or, below them, of their gate.
-    fn half(&self, name: &str, below: bool) -> Result<(Weights, Vec<f32>), ModelError> {
+    fn half(&self, name: &str, below: bool) -> Result<(Weights, Vec<f32>)> {
         let (rows, inputs) = (self.architecture.kv_width(), self.architecture.hidden);
         let mut data = self.plain(name, 2 * rows, inputs)?;
         let bias = self.bias(name, 2 * rows)?;
@@ -162,7 +162,7 @@ impl<B: Backend> Loader<'_, B> {
         Ok((Weights::plain(data, rows, inputs), bias))
     }
 
-    fn gate(&self, layer: usize) -> Result<Option<GateOf<B>>, ModelError> {
+    fn gate(&self, layer: usize) -> Result<Option<GateOf<B>>> {
         let a = self.architecture;
         let names = self.qkv_names(layer);
         let ([_, (values, _)], true) = (&names[..], a.attention.gated) else {
@@ -176,7 +176,7 @@ impl<B: Backend> Loader<'_, B> {
     }
 
     /// Attention to a source.
-    fn across_of(&self, layer: usize) -> Result<AcrossOf<B>, ModelError> {
+    fn across_of(&self, layer: usize) -> Result<AcrossOf<B>> {
         let (a, n) = (self.architecture, self.names());
         let name = |part: &str| (self.across(layer, part), a.q_width());
         Ok(AcrossOf {
@@ -188,7 +188,7 @@ impl<B: Backend> Loader<'_, B> {
     }
 
     /// Distances as queries and keys of this layer, or as biases.
-    fn relative(&self, layer: usize, how: Relative) -> Result<RelativeOf, ModelError> {
+    fn relative(&self, layer: usize, how: Relative) -> Result<RelativeOf> {
         let (a, n, b) = (self.architecture, self.names(), &self.backend);
         let context = a.context as isize;
         let places = (-context..=context).map(|d| how.row(d) as u32).collect();
@@ -233,11 +233,11 @@ impl<B: Backend> Loader<'_, B> {
         })
     }
 
-    fn needed(&self, name: &str, len: usize) -> Result<Vec<f32>, ModelError> {
+    fn needed(&self, name: &str, len: usize) -> Result<Vec<f32>> {
         self.optional(name, len)?.ok_or_else(|| not_there(name))
     }
 
-    fn mlp(&self, layer: usize) -> Result<MlpOf<B>, ModelError> {
+    fn mlp(&self, layer: usize) -> Result<MlpOf<B>> {
         let a = self.architecture;
         if self.names().down.is_empty() {
             return Ok(MlpOf::Nothing);
@@ -286,7 +286,7 @@ impl<B: Backend> Loader<'_, B> {
         (layer, prefix): (usize, &str),
         names: &ExpertNames,
         width: usize,
-    ) -> Result<DenseOf<B>, ModelError> {
+    ) -> Result<DenseOf<B>> {
         let (gate, up, down) = names.parts;
         let name = |part: &str| self.in_layer(layer, &format!("{prefix}{part}"), "weight");
         let both = [(name(gate), width), (name(up), width)];
@@ -298,7 +298,7 @@ impl<B: Backend> Loader<'_, B> {
     }
 
     /// A product that ends in the residual stream, with the factor that some families put there.
-    fn ending(&self, name: String, inputs: usize) -> Result<B::Linear, ModelError> {
+    fn ending(&self, name: String, inputs: usize) -> Result<B::Linear> {
         let (outputs, scale) = (self.architecture.hidden, self.architecture.residual_scale);
         if scale == 1.0 {
             return self.linear(&[(name, outputs)], inputs);
@@ -317,7 +317,7 @@ impl<B: Backend> Loader<'_, B> {
     }
 
     /// Neighbouring dimensions that turn together, in the order in which the halves of what turns do.
-    fn unwoven(&self, layer: usize) -> Result<B::Linear, ModelError> {
+    fn unwoven(&self, layer: usize) -> Result<B::Linear> {
         let a = self.architecture;
         let turning = self.turning();
         let (mut data, mut bias, mut biased, mut rows) = (vec![], vec![], false, 0);
@@ -336,7 +336,7 @@ impl<B: Backend> Loader<'_, B> {
         Ok(self.backend.prepare(vec![weights], biased.then_some(bias)))
     }
 
-    fn qkv(&self, layer: usize) -> Result<B::Linear, ModelError> {
+    fn qkv(&self, layer: usize) -> Result<B::Linear> {
         let a = self.architecture;
         let names = self.qkv_names(layer);
         if a.interleaved {

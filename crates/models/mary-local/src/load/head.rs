@@ -1,12 +1,12 @@
 use std::sync::LazyLock;
 
-use mary_contract::ModelError;
 use mary_weights::Checkpoint;
 use serde::Deserialize;
 
 use super::Loader;
 use super::order::scaled;
 use crate::config::Activation;
+use crate::errors::Result;
 use crate::kernels::cpu::quant::Blocks;
 use crate::kernels::{Backend, Weights};
 use crate::transformer::TransformOf;
@@ -47,10 +47,7 @@ pub(super) fn shaped_head(checkpoint: &Checkpoint) -> Option<&'static HeadNames>
 
 impl<B: Backend> Loader<'_, B> {
     /// The head of a masked language model; its decoder may be the embedding.
-    pub(super) fn masked(
-        &self,
-        names: &HeadNames,
-    ) -> Result<(B::Linear, TransformOf<B>), ModelError> {
+    pub(super) fn masked(&self, names: &HeadNames) -> Result<(B::Linear, TransformOf<B>)> {
         let a = self.architecture;
         let dense = (format!("{}.weight", names.dense), a.hidden);
         let transform = TransformOf {
@@ -79,7 +76,7 @@ impl<B: Backend> Loader<'_, B> {
         Ok((self.backend.prepare(vec![weights], bias), transform))
     }
 
-    pub(super) fn head(&self) -> Result<B::Linear, ModelError> {
+    pub(super) fn head(&self) -> Result<B::Linear> {
         let (a, b) = (self.architecture, &self.backend);
         let (name, width) = (self.head_name(), a.embedding.width);
         let bias = match a.tied {

@@ -7,7 +7,7 @@ use crate::config::{
     Architecture, Block, Distances, ExpertNames, Experts, Names, QkvNames, Recurrence, Relative,
     UpNames,
 };
-use crate::errors::bad_model;
+use crate::errors::{Result, bad_model};
 
 /// A checkpoint under one architecture's names.
 pub(crate) struct Tensors<'a> {
@@ -19,10 +19,7 @@ pub(crate) struct Tensors<'a> {
 }
 
 impl<'a> Tensors<'a> {
-    pub(crate) fn find(
-        checkpoint: &'a Checkpoint,
-        architecture: &'a Architecture,
-    ) -> Result<Self, ModelError> {
+    pub(crate) fn find(checkpoint: &'a Checkpoint, architecture: &'a Architecture) -> Result<Self> {
         let names = &architecture.names;
         let full = |body: &str| format!("{body}{}.weight", names.embed);
         let mut prefixes = names.prefixes.iter();
@@ -160,7 +157,7 @@ impl<'a> Tensors<'a> {
     }
 
     /// Whether every tensor is there with the right shape; reads no weights.
-    pub(crate) fn check(&self) -> Result<(), ModelError> {
+    pub(crate) fn check(&self) -> Result<()> {
         let (a, n) = (self.architecture, self.names());
         let linear = |outputs: usize, inputs: usize| match n.transposed {
             true => [inputs, outputs],
@@ -227,7 +224,7 @@ impl<'a> Tensors<'a> {
         }
     }
 
-    fn check_mixer(&self, layer: usize, r: &Recurrence) -> Result<(), ModelError> {
+    fn check_mixer(&self, layer: usize, r: &Recurrence) -> Result<()> {
         let hidden = self.architecture.hidden;
         let need = |part: &str, shape: &[usize]| self.need(&self.in_mixer(layer, part), shape);
         need("in_proj.weight", &[r.projected(), hidden])?;
@@ -249,12 +246,7 @@ impl<'a> Tensors<'a> {
         }
     }
 
-    fn check_experts(
-        &self,
-        layer: usize,
-        experts: &Experts,
-        names: &ExpertNames,
-    ) -> Result<(), ModelError> {
+    fn check_experts(&self, layer: usize, experts: &Experts, names: &ExpertNames) -> Result<()> {
         let hidden = self.architecture.hidden;
         let own = |e: usize| {
             (
@@ -278,7 +270,7 @@ impl<'a> Tensors<'a> {
         Ok(())
     }
 
-    fn need(&self, name: &str, shape: &[usize]) -> Result<(), ModelError> {
+    fn need(&self, name: &str, shape: &[usize]) -> Result<()> {
         match self.checkpoint.info(name) {
             Some(info) if info.shape == shape => Ok(()),
             Some(info) => Err(self.wrong_shape(name, &info.shape, shape)),

@@ -5,7 +5,7 @@ use mary_contract::ModelError;
 use super::names::INCOMPLETE;
 use super::{Loader, transpose};
 use crate::config::Norm;
-use crate::errors::bad_model;
+use crate::errors::{Result, bad_model};
 use crate::kernels::{Backend, NormOf, Weights};
 use crate::transformer::{TableOf, Transformer};
 use crate::vision::TowerConfig;
@@ -21,7 +21,7 @@ pub(crate) struct TowerParts<B: Backend> {
 }
 
 impl<B: Backend> Loader<'_, B> {
-    pub(crate) fn tower(&self, config: &TowerConfig) -> Result<TowerParts<B>, ModelError> {
+    pub(crate) fn tower(&self, config: &TowerConfig) -> Result<TowerParts<B>> {
         let a = self.architecture;
         let pixels = COLOURS * config.frames * config.patch * config.patch;
         let name = self.tensors.embedding();
@@ -72,19 +72,14 @@ impl<B: Backend> Loader<'_, B> {
         })
     }
 
-    pub(crate) fn under(&self, prefixes: &[&str], name: &str) -> Result<String, ModelError> {
+    pub(crate) fn under(&self, prefixes: &[&str], name: &str) -> Result<String> {
         let full = |prefix: &&str| format!("{prefix}{name}");
         let found = prefixes.iter().map(full).find(|name| self.has(name));
         found.ok_or_else(|| missing(&prefixes.iter().map(full).collect::<Vec<_>>().join(", ")))
     }
 
     /// A linear layer with its bias where it has one; its full name without `.weight`.
-    pub(crate) fn dense(
-        &self,
-        name: &str,
-        outputs: usize,
-        inputs: usize,
-    ) -> Result<B::Linear, ModelError> {
+    pub(crate) fn dense(&self, name: &str, outputs: usize, inputs: usize) -> Result<B::Linear> {
         let data = self.vector(&format!("{name}.weight"), outputs * inputs)?;
         let bias = self.optional(&format!("{name}.bias"), outputs)?;
         let weights = Weights::plain(data, outputs, inputs);
@@ -92,12 +87,7 @@ impl<B: Backend> Loader<'_, B> {
     }
 
     /// A matrix that is stored as `[in, out]`.
-    pub(crate) fn turned(
-        &self,
-        name: &str,
-        outputs: usize,
-        inputs: usize,
-    ) -> Result<B::Linear, ModelError> {
+    pub(crate) fn turned(&self, name: &str, outputs: usize, inputs: usize) -> Result<B::Linear> {
         let data = self.vector(name, outputs * inputs)?;
         let data = transpose(&data, inputs, outputs);
         let weights = Weights::plain(data, outputs, inputs);
@@ -110,7 +100,7 @@ impl<B: Backend> Loader<'_, B> {
         name: &str,
         width: usize,
         how: Norm,
-    ) -> Result<NormOf<B::Vector>, ModelError> {
+    ) -> Result<NormOf<B::Vector>> {
         let weight = self.vector(&format!("{name}.weight"), width)?;
         let bias = self.optional(&format!("{name}.bias"), width)?;
         Ok(self.norm_of(weight, bias, how))
@@ -122,7 +112,7 @@ impl<B: Backend> Loader<'_, B> {
         name: &str,
         outputs: usize,
         (inputs, frames): (usize, usize),
-    ) -> Result<B::Linear, ModelError> {
+    ) -> Result<B::Linear> {
         let frame = |n: usize| {
             let own = if n == 0 { name } else { &format!("{name}.{n}") };
             self.vector(own, outputs * inputs / frames)
@@ -140,7 +130,7 @@ impl<B: Backend> Loader<'_, B> {
         Ok(self.backend.prepare(vec![weights], bias))
     }
 
-    pub(crate) fn vector(&self, name: &str, len: usize) -> Result<Vec<f32>, ModelError> {
+    pub(crate) fn vector(&self, name: &str, len: usize) -> Result<Vec<f32>> {
         match self.checkpoint.info(name) {
             Some(info) if info.numbers() == Some(len) => self.read(name),
             Some(info) => Err(self.wrong_shape(name, &info.shape, &[len])),

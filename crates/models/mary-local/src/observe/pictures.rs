@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use crate::errors::Result;
 use crate::pictures::View;
-use mary_contract::{Job, ModelError, Observe, Observed, Reply, WorkQueue};
+use mary_contract::{Job, Observe, Observed, Reply, WorkQueue};
 
 use super::layers;
 use crate::model::LocalModel;
@@ -42,11 +43,11 @@ pub(super) fn answer(
     read(model, queue, &prepared)
 }
 
-fn tower(model: &LocalModel) -> Result<&dyn PictureTower, ModelError> {
+fn tower(model: &LocalModel) -> Result<&dyn PictureTower> {
     model.joint().ok_or_else(no_tower)?.pictures()
 }
 
-fn prepare<'a>(model: &LocalModel, job: &'a Job<Observe>) -> Result<Prepared<'a>, ModelError> {
+fn prepare<'a>(model: &LocalModel, job: &'a Job<Observe>) -> Result<Prepared<'a>> {
     let tower = tower(model)?;
     let image = job.request.picture.as_ref().ok_or_else(no_tower)?;
     Ok(Prepared {
@@ -77,7 +78,7 @@ fn read(
     ControlFlow::Continue(())
 }
 
-fn checked(model: &LocalModel, observed: Observed) -> Result<Reply<Observed>, ModelError> {
+fn checked(model: &LocalModel, observed: Observed) -> Result<Reply<Observed>> {
     let layers = observed.pools.iter().flat_map(|p| &p.layers);
     if layers.flat_map(|l| &l.vector.0).any(|x| !x.is_finite()) {
         return Err(model.not_finite());

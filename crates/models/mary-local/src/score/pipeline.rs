@@ -10,9 +10,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mary_contract::{Job, ModelError, Reply, Score, Scored, Ticket, WorkQueue};
+use mary_contract::{Job, Reply, Score, Scored, Ticket, WorkQueue};
 
 use super::{compute, window::Window};
+use crate::errors::Result;
 use crate::model::LocalModel;
 
 const WINDOW_REQUESTS: usize = 8_192;
@@ -26,7 +27,7 @@ const WINDOWS: usize = 2;
 /// How soon a stop is heard while nothing arrives.
 const LISTEN: Duration = Duration::from_millis(100);
 
-pub(super) type Answer = (Ticket, Result<Reply<Scored>, ModelError>);
+pub(super) type Answer = (Ticket, Result<Reply<Scored>>);
 
 pub(crate) fn serve(model: &LocalModel, queue: &mut dyn WorkQueue<Score, Scored>) {
     let stopped = AtomicBool::new(false);

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use mary_contract::{Details, Job, ModelError, Score, Ticket};
 use rayon::prelude::*;
 
-use crate::errors::too_long;
+use crate::errors::{Result, too_long};
 use crate::model::LocalModel;
 use crate::text::{Reader, Reading, windows};
 use crate::trie::{Sequence, Trie};
@@ -49,7 +49,7 @@ impl<'m> Window<'m> {
                 .map(|job| (&job.request.prefix, job.request.details.as_ids)),
         );
         let reader = Reader::showing(model.checkpoint(), &album);
-        let readings: Vec<Result<Vec<Reading>, ModelError>> = model.install(|| {
+        let readings: Vec<Result<Vec<Reading>>> = model.install(|| {
             jobs.par_iter()
                 .map(|job| reader.continuations(&job.request))
                 .collect()
@@ -107,7 +107,7 @@ impl<'m> Window<'m> {
 
 /// A text with pictures must fit: a window that begins within a picture shows another one. So must a target, whose
 /// first token names its source.
-fn whole(all: Vec<Reading>, context: usize, bound: bool) -> Result<Vec<Reading>, ModelError> {
+fn whole(all: Vec<Reading>, context: usize, bound: bool) -> Result<Vec<Reading>> {
     let longest = all.iter().map(|r| r.tokens.len()).max().unwrap_or(0);
     match bound && longest > context + 1 {
         true if all.iter().any(|r| r.source > 0) => Err(too_long(format!(

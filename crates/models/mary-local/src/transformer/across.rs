@@ -4,10 +4,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use mary_contract::ModelError;
-
-use super::{AcrossOf, Batch, Pass, Transformer, Workspace};
-use crate::errors::internal;
+use super::{AcrossOf, Batch, Pass, Transformer, WorkOf};
+use crate::errors::{Result, internal};
 use crate::kernels::cpu::attention::LayerCache;
 use crate::kernels::cpu::relative;
 use crate::kernels::{Backend, Extent};
@@ -45,12 +43,7 @@ impl<T> Sources<T> {
 
 impl<B: Backend> Transformer<B> {
     /// Finds the sources of a batch, and gives the batch with what every target starts with in their place.
-    pub(super) fn sources(
-        &self,
-        batch: &Batch,
-        start: u32,
-        work: &mut Workspace<B::Tensor>,
-    ) -> Result<Batch, ModelError> {
+    pub(super) fn sources(&self, batch: &Batch, start: u32, work: &mut WorkOf<B>) -> Result<Batch> {
         let shown = work.shown.clone().unwrap_or_default();
         let sources = &mut work.sources;
         for (&token, &slot) in batch.tokens.iter().zip(&batch.slots) {
@@ -94,7 +87,7 @@ impl<B: Backend> Transformer<B> {
         &self,
         across: &AcrossOf<B>,
         pass: &Pass<'_, '_, B>,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
     ) {
         let (b, heads, of) = (&self.backend, self.heads(), work.extent(pass.rows));
         b.norm(&work.x, pass.rows, &across.norm, &mut work.normed);

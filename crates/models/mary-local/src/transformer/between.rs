@@ -1,6 +1,6 @@
 //! Blocks cut at attention instead of at their ends: what a device may take through in one go.
 
-use super::{BlockOf, DenseOf, MlpOf, Pass, Transformer, Workspace};
+use super::{BlockOf, DenseOf, MlpOf, Pass, Transformer, WorkOf};
 use crate::config::{Block, QkNorm};
 use crate::kernels::{Backend, Beginning, Between, Ending, Extent, NormOf};
 
@@ -63,7 +63,7 @@ impl<B: Backend> Transformer<B> {
         last: Option<&Pass<'_, '_, B>>,
         next: Option<&Pass<'_, '_, B>>,
         cache: &mut B::Cache,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
     ) {
         let (a, heads) = (&self.architecture, self.heads());
         let rows = last.map_or(0, |pass| pass.rows);

@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use mary_contract::ModelError;
-
-use super::{Batch, Coming, Left, Pass, Transformer, Workspace};
+use super::{Batch, Coming, Left, Pass, Transformer, WorkOf};
+use crate::errors::Result;
 use crate::kernels::Backend;
 
 /// What of a layer is looked at or changed.
@@ -196,7 +195,7 @@ impl<'a> Following<'a> {
 
 impl<B: Backend> Transformer<B> {
     /// Adds the block's direction to every row.
-    pub(super) fn steer(&self, layer: usize, rows: usize, work: &mut Workspace<B::Tensor>) {
+    pub(super) fn steer(&self, layer: usize, rows: usize, work: &mut WorkOf<B>) {
         if let Some(direction) = self.steering.get(&layer) {
             self.backend
                 .upload(&direction.repeat(rows), &mut work.apart);
@@ -210,8 +209,8 @@ impl<B: Backend> Transformer<B> {
         &self,
         following: &Following<'_>,
         before: Option<Left<'_, B>>,
-        work: &mut Workspace<B::Tensor>,
-    ) -> Result<(), ModelError> {
+        work: &mut WorkOf<B>,
+    ) -> Result<()> {
         let script = following.script;
         let (a, b, all) = (&self.architecture, &self.backend, &script.batch);
         self.check_tokens(all, work)?;

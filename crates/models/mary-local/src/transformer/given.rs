@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 
-use mary_contract::ModelError;
-
-use super::{Batch, GateOf, ON_CPU, Transformer, Workspace};
+use super::{Batch, GateOf, ON_CPU, Transformer, WorkOf};
 use crate::config::Activation;
-use crate::errors::{bad_model, bad_request, internal, too_long};
+use crate::errors::{Result, bad_model, bad_request, internal, too_long};
 use crate::kernels::Backend;
 use crate::vision::{FIRST_SHOWN, PictureRows};
 
@@ -16,8 +14,8 @@ impl<B: Backend> Transformer<B> {
     pub(super) fn words<'b>(
         &self,
         batch: &'b Batch,
-        work: &mut Workspace<B::Tensor>,
-    ) -> Result<(Cow<'b, Batch>, Vec<usize>), ModelError> {
+        work: &mut WorkOf<B>,
+    ) -> Result<(Cow<'b, Batch>, Vec<usize>)> {
         self.check_tokens(batch, work)?;
         if let Some(source) = &self.architecture.source {
             let targets = self.sources(batch, source.start, work)?;
@@ -43,7 +41,7 @@ impl<B: Backend> Transformer<B> {
         Ok((Cow::Owned(words), pictures))
     }
 
-    fn reach(&self, batch: &Batch, shown: &PictureRows) -> Result<Vec<(usize, usize)>, ModelError> {
+    fn reach(&self, batch: &Batch, shown: &PictureRows) -> Result<Vec<(usize, usize)>> {
         if !self.backend.sees_both_ways() {
             let message = "on this device the rows of a picture cannot see one another in both directions yet";
             return Err(bad_request(message).hint(ON_CPU));
@@ -53,11 +51,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// Every token and every position must have its vector.
-    pub(super) fn check_tokens(
-        &self,
-        batch: &Batch,
-        work: &Workspace<B::Tensor>,
-    ) -> Result<(), ModelError> {
+    pub(super) fn check_tokens(&self, batch: &Batch, work: &WorkOf<B>) -> Result<()> {
         let a = &self.architecture;
         if self.layers.start > 0 {
             // They were looked up elsewhere.
@@ -89,7 +83,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// The stream as an average of all that came before it, where a model takes one.
-    pub(super) fn average(&self, part: usize, len: usize, work: &mut Workspace<B::Tensor>) {
+    pub(super) fn average(&self, part: usize, len: usize, work: &mut WorkOf<B>) {
         let Some(shares) = self.averages.get(part) else {
             return;
         };
@@ -104,7 +98,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// What heads give, times the activation of its gate, normalised.
-    pub(super) fn open_gate(&self, gate: &GateOf<B>, rows: usize, work: &mut Workspace<B::Tensor>) {
+    pub(super) fn open_gate(&self, gate: &GateOf<B>, rows: usize, work: &mut WorkOf<B>) {
         let (b, of, width) = (&self.backend, work.extent(rows), self.heads().q_width());
         b.linear(&work.normed, of, &gate.linear, &mut work.wide, false);
         let gates = b.download(&work.wide, rows * width);

@@ -5,20 +5,18 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use mary_contract::ModelError;
-
-use super::{BlockOf, Plans, Transformer, Workspace};
+use super::{BlockOf, Plans, Transformer, WorkOf};
 use crate::batch::Batch;
-use crate::errors::internal;
+use crate::errors::{Result, internal};
 use crate::kernels::Backend;
 
 /// Reads a block and brings it onto the device.
-pub(crate) type Fetch<B> = Arc<dyn Fn(usize) -> Result<BlockOf<B>, ModelError> + Send + Sync>;
+pub(crate) type Fetch<B> = Arc<dyn Fn(usize) -> Result<BlockOf<B>> + Send + Sync>;
 
 /// The block that is being fetched while another computes.
 pub(crate) struct Coming<B: Backend>(Option<(usize, Fetching<B>)>);
 
-type Fetching<B> = JoinHandle<Result<BlockOf<B>, ModelError>>;
+type Fetching<B> = JoinHandle<Result<BlockOf<B>>>;
 
 impl<B: Backend> Default for Coming<B> {
     fn default() -> Self {
@@ -28,11 +26,7 @@ impl<B: Backend> Default for Coming<B> {
 
 impl<B: Backend> Coming<B> {
     /// Block `layer`, where it is not held; the one after it is on its way when this returns.
-    pub(super) fn take(
-        &mut self,
-        of: &Transformer<B>,
-        layer: usize,
-    ) -> Result<Option<BlockOf<B>>, ModelError> {
+    pub(super) fn take(&mut self, of: &Transformer<B>, layer: usize) -> Result<Option<BlockOf<B>>> {
         let Some(fetch) = of.fetch.as_ref().filter(|_| layer + 1 >= of.blocks.len()) else {
             return Ok(None);
         };
@@ -65,9 +59,9 @@ impl<B: Backend> Transformer<B> {
         &self,
         batches: &[Traveller],
         cache_rows: usize,
-        work: &mut Workspace<B::Tensor>,
+        work: &mut WorkOf<B>,
         stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Option<Vec<B::Tensor>>, ModelError> {
+    ) -> Result<Option<Vec<B::Tensor>>> {
         work.writing = false;
         let mut streams = Vec::with_capacity(batches.len());
         let mut words = Vec::with_capacity(batches.len());
@@ -131,8 +125,8 @@ impl<B: Backend> Transformer<B> {
         &self,
         stream: B::Tensor,
         rows: usize,
-        work: &mut Workspace<B::Tensor>,
-    ) -> Result<(), ModelError> {
+        work: &mut WorkOf<B>,
+    ) -> Result<()> {
         work.x = stream;
         self.finish(rows, work);
         self.backend.check()

@@ -137,6 +137,9 @@ pub(crate) struct Workspace<T> {
     pub sources: Sources<T>,
 }
 
+/// That of a backend.
+pub(crate) type WorkOf<B> = Workspace<<B as Backend>::Tensor>;
+
 impl<T> Workspace<T> {
     /// So many rows, part of what the last pass was part of.
     pub fn extent(&self, rows: usize) -> Extent {
@@ -193,7 +196,7 @@ impl Watch<'_> {
 }
 
 /// The layers before a device's own, and what they left.
-pub(crate) type Left<'a, B> = (&'a Transformer<B>, &'a Workspace<<B as Backend>::Tensor>);
+pub(crate) type Left<'a, B> = (&'a Transformer<B>, &'a WorkOf<B>);
 
 impl<B: Backend> Transformer<B> {
     /// How many of its layers keep keys and values.
@@ -210,12 +213,7 @@ impl<B: Backend> Transformer<B> {
         self.layers.end == self.architecture.layers
     }
 
-    pub(super) fn receive(
-        &self,
-        (of, left): Left<'_, B>,
-        rows: usize,
-        work: &mut Workspace<B::Tensor>,
-    ) {
+    pub(super) fn receive(&self, (of, left): Left<'_, B>, rows: usize, work: &mut WorkOf<B>) {
         let len = rows * self.architecture.hidden;
         of.backend
             .hand_over(&left.x, len, &self.backend, &mut work.x);

@@ -2,18 +2,13 @@
 //! again from the queries and keys of the pass.
 
 use super::changed::{Part, Seen};
-use super::{Pass, Transformer, Workspace};
+use super::{Pass, Transformer, WorkOf};
 use crate::kernels::Backend;
 
 impl<B: Backend> Transformer<B> {
     /// What the rows that are watched attend to, head after head, each with a weight for every position up to the row's
     /// own. Queries lie in `qkv`, rotated, and keys in the cache.
-    pub(super) fn patterns(
-        &self,
-        pass: &Pass<'_, '_, B>,
-        cache: &B::Cache,
-        work: &Workspace<B::Tensor>,
-    ) {
+    pub(super) fn patterns(&self, pass: &Pass<'_, '_, B>, cache: &B::Cache, work: &WorkOf<B>) {
         let Some((batch, watched)) = pass.following.and_then(|f| f.patterns(pass.layer)) else {
             return;
         };

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mary_contract::{Image, ModelError, Part, Prompt};
+use mary_contract::{Image, Part, Prompt};
 
 use super::encoder::{EncodedPicture, VisionEncoder};
 use super::shown::PictureRows;
-use crate::errors::{bad_model, bad_request, too_long};
+use crate::errors::{Result, bad_model, bad_request, too_long};
 
 type Hash = [u8; 32];
 
@@ -15,9 +15,9 @@ type Hash = [u8; 32];
 pub(crate) struct Album<'a> {
     encoder: Option<&'a VisionEncoder>,
     shown: Arc<PictureRows>,
-    pictures: HashMap<Hash, Result<(u32, Arc<EncodedPicture>), ModelError>>,
+    pictures: HashMap<Hash, Result<(u32, Arc<EncodedPicture>)>>,
     /// What an encoder-decoder answers, by its tokens: a source is shown as pictures are.
-    sources: Option<Result<HashMap<Vec<u32>, u32>, ModelError>>,
+    sources: Option<Result<HashMap<Vec<u32>, u32>>>,
 }
 
 pub(crate) fn images(prompt: &Prompt) -> impl Iterator<Item = &Image> {
@@ -55,9 +55,7 @@ impl<'a> Album<'a> {
         }
     }
 
-    pub(crate) fn of_sources(
-        read: Result<(PictureRows, HashMap<Vec<u32>, u32>), ModelError>,
-    ) -> Self {
+    pub(crate) fn of_sources(read: Result<(PictureRows, HashMap<Vec<u32>, u32>)>) -> Self {
         let (shown, sources) = match read {
             Ok((shown, sources)) => (shown, Ok(sources)),
             Err(error) => (PictureRows::default(), Err(error)),
@@ -73,7 +71,7 @@ impl<'a> Album<'a> {
         self.sources.is_some()
     }
 
-    pub(crate) fn source(&self, tokens: &[u32]) -> Result<u32, ModelError> {
+    pub(crate) fn source(&self, tokens: &[u32]) -> Result<u32> {
         let read = match &self.sources {
             Some(Err(error)) => return Err(error.clone()),
             Some(Ok(all)) => all.get(tokens),
@@ -101,7 +99,7 @@ impl<'a> Album<'a> {
         self.encoder.map_or("", |e| e.words.plain.as_str())
     }
 
-    fn find(&self, image: &Image) -> Result<(u32, &EncodedPicture), ModelError> {
+    fn find(&self, image: &Image) -> Result<(u32, &EncodedPicture)> {
         let hash = *blake3::hash(&image.data).as_bytes();
         match self.pictures.get(&hash) {
             Some(Ok((first, picture))) => Ok((*first, picture)),
@@ -114,8 +112,8 @@ impl<'a> Album<'a> {
         }
     }
 
-    pub(crate) fn write(&self, text: String, prompt: &Prompt) -> Result<String, ModelError> {
-        let words: Result<Vec<String>, ModelError> = images(prompt)
+    pub(crate) fn write(&self, text: String, prompt: &Prompt) -> Result<String> {
+        let words: Result<Vec<String>> = images(prompt)
             .map(|image| self.find(image).map(|(_, picture)| picture.words.clone()))
             .collect();
         let words = words?;
@@ -125,7 +123,7 @@ impl<'a> Album<'a> {
         }
     }
 
-    pub(crate) fn put(&self, tokens: &mut [u32], prompt: &Prompt) -> Result<(), ModelError> {
+    pub(crate) fn put(&self, tokens: &mut [u32], prompt: &Prompt) -> Result<()> {
         let Some(encoder) = self.encoder else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use mary_contract::ModelError;
 use serde_json::{Value, json};
 
 use crate::config::{Architecture, Fields, QkvLayout, QkvNames, Rope, UpNames};
-use crate::errors::bad_model;
+use crate::errors::{Result, bad_model};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Connector {
@@ -66,7 +66,7 @@ impl Connector {
 
 impl VisionConfig {
     /// Reads it; nothing where the model has no vision encoder of a kind that is known.
-    pub(crate) fn resolve(config: &Value, text: &Architecture) -> Result<Option<Self>, ModelError> {
+    pub(crate) fn resolve(config: &Value, text: &Architecture) -> Result<Option<Self>> {
         let outer = Fields::new(config);
         let Some(inner) = outer.object("vision_config") else {
             return Ok(None);
@@ -150,7 +150,7 @@ const PREFIXES: &[(&str, &str)] = &[
     ("model.vision_model.", ""),
 ];
 
-fn sound(what: &str, n: usize) -> Result<usize, ModelError> {
+fn sound(what: &str, n: usize) -> Result<usize> {
     match n {
         1..=65_536 => Ok(n),
         _ => Err(wrong(format!("the tower's {what} is {n}"))),
@@ -163,7 +163,7 @@ fn tower_blocks(
     (layers, heads): (usize, usize),
     activation: &str,
     eps: f64,
-) -> Result<Architecture, ModelError> {
+) -> Result<Architecture> {
     let mut a = Architecture::resolve(&json!({
         "model_type": "clip_text_model",
         "hidden_size": hidden,
@@ -181,7 +181,7 @@ fn tower_blocks(
 }
 
 /// The tower of CLIP or SigLIP; with `normed`, what is read comes from behind the last norm.
-pub(super) fn plain(f: &Fields<'_>, usual: Usual, normed: bool) -> Result<TowerConfig, ModelError> {
+pub(super) fn plain(f: &Fields<'_>, usual: Usual, normed: bool) -> Result<TowerConfig> {
     let count = |name: &str, usual: usize| f.count(name).unwrap_or(usual);
     let picture = sound("picture", count("image_size", usual.4))?;
     let patch = sound("patch", count("patch_size", usual.5))?;
@@ -214,7 +214,7 @@ pub(super) fn plain(f: &Fields<'_>, usual: Usual, normed: bool) -> Result<TowerC
 }
 
 /// LLaVA's tower ends at the layer whose states are used, before the last norm.
-fn llava_tower(outer: &Fields<'_>, f: &Fields<'_>) -> Result<TowerConfig, ModelError> {
+fn llava_tower(outer: &Fields<'_>, f: &Fields<'_>) -> Result<TowerConfig> {
     let usual = match f.text("model_type").unwrap_or("clip_vision_model") {
         "clip_vision_model" => CLIP,
         "siglip_vision_model" => SIGLIP,
@@ -244,7 +244,7 @@ fn llava_tower(outer: &Fields<'_>, f: &Fields<'_>) -> Result<TowerConfig, ModelE
 }
 
 /// Qwen2-VL's tower: patches in their own resolution, which turn by their places.
-fn qwen(f: &Fields<'_>, five: bool) -> Result<TowerConfig, ModelError> {
+fn qwen(f: &Fields<'_>, five: bool) -> Result<TowerConfig> {
     let hidden = match five {
         true => f.count("hidden_size").unwrap_or(3584),
         false => f.count("embed_dim").unwrap_or(1280),
@@ -318,7 +318,7 @@ fn qwen(f: &Fields<'_>, five: bool) -> Result<TowerConfig, ModelError> {
 }
 
 /// Which of time, height and width each frequency of the language model turns by.
-fn sections(config: &Value, text: &Architecture) -> Result<Vec<u8>, ModelError> {
+fn sections(config: &Value, text: &Architecture) -> Result<Vec<u8>> {
     let outer = Fields::new(config);
     let inner = outer.object("text_config");
     let found = [inner, Some(outer)].into_iter().flatten().find_map(|f| {

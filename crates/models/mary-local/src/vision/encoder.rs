@@ -15,7 +15,7 @@ use super::projector::Projector;
 use super::tower::Tower;
 use super::words::Words;
 use crate::config::{Activation, Architecture};
-use crate::errors::{bad_model, lock, not_finite};
+use crate::errors::{Result, bad_model, lock, not_finite};
 use crate::kernels::Backend;
 use crate::load::{LoadSettings, Loader, Tensors};
 
@@ -32,7 +32,7 @@ pub(crate) struct EncodedPicture {
 }
 
 trait Encode: Send + Sync {
-    fn encode(&self, prepared: &Prepared) -> Result<Vec<f32>, ModelError>;
+    fn encode(&self, prepared: &Prepared) -> Result<Vec<f32>>;
 }
 
 type Kept = VecDeque<([u8; 32], Arc<EncodedPicture>)>;
@@ -51,7 +51,7 @@ pub(crate) struct VisionEncoder {
 pub(crate) fn sees(
     checkpoint: &Checkpoint,
     text: &Architecture,
-) -> Result<Option<(VisionConfig, Processor)>, ModelError> {
+) -> Result<Option<(VisionConfig, Processor)>> {
     let Some(config) = VisionConfig::resolve(checkpoint.config(), text)? else {
         return Ok(None);
     };
@@ -77,7 +77,7 @@ pub(crate) fn open<B: Backend + 'static>(
     text: &Architecture,
     (config, processor): (VisionConfig, Processor),
     settings: LoadSettings,
-) -> Result<VisionEncoder, ModelError>
+) -> Result<VisionEncoder>
 where
     B::Tensor: Sync,
 {
@@ -112,7 +112,7 @@ where
     })
 }
 
-fn projector_activation(config: &Value) -> Result<Activation, ModelError> {
+fn projector_activation(config: &Value) -> Result<Activation> {
     match config.get("projector_hidden_act").and_then(Value::as_str) {
         None | Some("gelu") => Ok(Activation::Gelu),
         Some("gelu_pytorch_tanh") => Ok(Activation::GeluTanh),
@@ -131,11 +131,7 @@ impl VisionEncoder {
     }
 
     /// Reads a picture, unless it was read before.
-    pub(crate) fn read(
-        &self,
-        image: &Image,
-        hash: [u8; 32],
-    ) -> Result<Arc<EncodedPicture>, ModelError> {
+    pub(crate) fn read(&self, image: &Image, hash: [u8; 32]) -> Result<Arc<EncodedPicture>> {
         if let Some(known) = self.known(&hash) {
             return Ok(known);
         }
@@ -185,7 +181,7 @@ impl<B: Backend> Encode for Opened<B>
 where
     B::Tensor: Sync,
 {
-    fn encode(&self, prepared: &Prepared) -> Result<Vec<f32>, ModelError> {
+    fn encode(&self, prepared: &Prepared) -> Result<Vec<f32>> {
         let config = &self.tower.config;
         let inner = config.architecture.hidden;
         let b = self.tower.backend();

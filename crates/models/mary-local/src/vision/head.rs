@@ -1,11 +1,10 @@
 //! CLIP projects the row for the whole picture, SigLIP asks all rows by one learned query.
 
-use mary_contract::ModelError;
 use mary_weights::Checkpoint;
 
 use super::config::Contrastive;
 use crate::config::Activation;
-use crate::errors::bad_model;
+use crate::errors::{Result, bad_model};
 use crate::kernels::{Backend, Extent, NormOf};
 use crate::load::Loader;
 
@@ -45,7 +44,7 @@ impl<B: Backend> Head<B> {
         of: &Loader<'_, B>,
         family: Contrastive,
         checkpoint: &Checkpoint,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self> {
         let a = of.architecture;
         let (inner, wide) = (a.hidden, a.intermediate);
         let own = |name: &str| format!("{}{name}", of.body);
@@ -75,12 +74,7 @@ impl<B: Backend> Head<B> {
     }
 
     /// One vector for every view of `each` rows.
-    pub(super) fn apply(
-        &self,
-        b: &B,
-        rows: &[f32],
-        each: usize,
-    ) -> Result<Vec<Vec<f32>>, ModelError> {
+    pub(super) fn apply(&self, b: &B, rows: &[f32], each: usize) -> Result<Vec<Vec<f32>>> {
         let (mut x, mut y) = (B::Tensor::default(), B::Tensor::default());
         let (out, width) = match self {
             Self::Class {
@@ -131,11 +125,7 @@ impl<B: Backend> Head<B> {
 }
 
 impl Query {
-    fn load<B: Backend>(
-        of: &Loader<'_, B>,
-        inner: usize,
-        heads: usize,
-    ) -> Result<Self, ModelError> {
+    fn load<B: Backend>(of: &Loader<'_, B>, inner: usize, heads: usize) -> Result<Self> {
         let read = |name: &str, len| of.vector(&format!("{}head.{name}", of.body), len);
         let probe = read("probe", inner)?;
         let weights = read("attention.in_proj_weight", 3 * inner * inner)?;

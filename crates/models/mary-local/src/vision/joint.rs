@@ -12,7 +12,7 @@ use super::encoder::refused;
 use super::head::Head;
 use super::tower::Tower;
 use crate::config::Fields;
-use crate::errors::{bad_model, bad_request};
+use crate::errors::{Result, bad_model, bad_request};
 use crate::kernels::{Backend, Groups};
 use crate::load::{LoadSettings, Loader, Tensors};
 use crate::transformer::Watch;
@@ -37,14 +37,9 @@ pub(crate) struct Joint {
 }
 
 pub(crate) trait PictureTower: Send + Sync {
-    fn prepare(&self, image: &Image) -> Result<View, ModelError>;
+    fn prepare(&self, image: &Image) -> Result<View>;
     fn layers(&self) -> usize;
-    fn observe(
-        &self,
-        views: &[View],
-        pools: &[Pool],
-        layers: &[usize],
-    ) -> Result<Vec<Observed>, ModelError>;
+    fn observe(&self, views: &[View], pools: &[Pool], layers: &[usize]) -> Result<Vec<Observed>>;
 }
 
 fn family(config: &Value) -> Option<Contrastive> {
@@ -74,7 +69,7 @@ pub fn takes_pictures(config: &Value) -> bool {
 }
 
 /// The tower of pictures of a model of two towers, with its processor; nothing where it has none.
-fn pictured(checkpoint: &Checkpoint) -> Result<Option<(TowerConfig, Processor)>, ModelError> {
+fn pictured(checkpoint: &Checkpoint) -> Result<Option<(TowerConfig, Processor)>> {
     let outer = Fields::new(checkpoint.config());
     let found = family(checkpoint.config()).zip(outer.object("vision_config"));
     let Some((family, inner)) = found else {
@@ -94,7 +89,7 @@ fn pictured(checkpoint: &Checkpoint) -> Result<Option<(TowerConfig, Processor)>,
 }
 
 /// Whether pictures can be observed beside texts.
-pub(crate) fn pairs(checkpoint: &Checkpoint) -> Result<bool, ModelError> {
+pub(crate) fn pairs(checkpoint: &Checkpoint) -> Result<bool> {
     Ok(head_of_text(checkpoint).is_some() && pictured(checkpoint)?.is_some())
 }
 
@@ -110,18 +105,18 @@ fn head_of_text(checkpoint: &Checkpoint) -> Option<(&'static str, Contrastive)> 
 
 /// Opens what stands behind both towers; nothing where a model has no joint space.
 pub(crate) fn open<B: Backend + 'static>(
-    backend: impl FnOnce() -> Result<B, ModelError>,
+    backend: impl FnOnce() -> Result<B>,
     checkpoint: &Checkpoint,
     settings: LoadSettings,
     hidden: usize,
-) -> Result<Option<Joint>, ModelError>
+) -> Result<Option<Joint>>
 where
     B::Tensor: Sync,
 {
     let Some((name, family)) = head_of_text(checkpoint) else {
         return Ok(None);
     };
-    let read = |part: &str| -> Result<Option<Vec<f32>>, ModelError> {
+    let read = |part: &str| -> Result<Option<Vec<f32>>> {
         let full = format!("{name}.{part}");
         let data = checkpoint.info(&full).map(|_| checkpoint.read_f32(&full));
         let mut data = data.transpose()?;
@@ -175,7 +170,7 @@ fn end(config: &Value, family: Contrastive) -> End {
 
 impl Joint {
     /// Fills a text up where its tower was trained so, and says which row stands for the whole.
-    pub(crate) fn fill(&self, ids: &mut Vec<u32>, context: usize) -> Result<usize, ModelError> {
+    pub(crate) fn fill(&self, ids: &mut Vec<u32>, context: usize) -> Result<usize> {
         let found = match self.end {
             End::Filled(pad) => {
                 ids.resize(context.max(ids.len()), pad);
@@ -204,7 +199,7 @@ impl Joint {
             .collect()
     }
 
-    pub(crate) fn pictures(&self) -> Result<&dyn PictureTower, ModelError> {
+    pub(crate) fn pictures(&self) -> Result<&dyn PictureTower> {
         self.pictures.as_deref().ok_or_else(no_tower)
     }
 }
@@ -231,7 +226,7 @@ impl<B: Backend> PictureTower for Opened<B>
 where
     B::Tensor: Sync,
 {
-    fn prepare(&self, image: &Image) -> Result<View, ModelError> {
+    fn prepare(&self, image: &Image) -> Result<View> {
         let picture = decode(&image.data).map_err(refused)?;
         let Prepared { mut views, .. } = self.processor.prepare(&picture).map_err(refused)?;
         match (views.pop(), views.is_empty()) {
@@ -246,12 +241,7 @@ where
         self.tower.config.architecture.layers
     }
 
-    fn observe(
-        &self,
-        views: &[View],
-        pools: &[Pool],
-        layers: &[usize],
-    ) -> Result<Vec<Observed>, ModelError> {
+    fn observe(&self, views: &[View], pools: &[Pool], layers: &[usize]) -> Result<Vec<Observed>> {
         let Some(first) = views.first() else {
             return Ok(vec![]);
         };
@@ -267,7 +257,7 @@ impl<B: Backend> Opened<B>
 where
     B::Tensor: Sync,
 {
-    fn rows(&self, pool: Pool, each: usize) -> Result<std::ops::Range<usize>, ModelError> {
+    fn rows(&self, pool: Pool, each: usize) -> Result<std::ops::Range<usize>> {
         let own = usize::from(self.tower.config.class);
         match pool {
             Pool::Mean => Ok(own..each),
@@ -280,12 +270,7 @@ where
         }
     }
 
-    fn pass(
-        &self,
-        views: &[View],
-        pools: &[Pool],
-        layers: &[usize],
-    ) -> Result<Vec<Observed>, ModelError> {
+    fn pass(&self, views: &[View], pools: &[Pool], layers: &[usize]) -> Result<Vec<Observed>> {
         let each = views
             .first()
             .map_or(1, |first| self.tower.rows_of(first).max(1));

@@ -1,9 +1,8 @@
 //! From a tower's rows to rows of the language model's stream.
 
-use mary_contract::ModelError;
-
 use super::config::Connector;
 use crate::config::{Activation, Norm};
+use crate::errors::Result;
 use crate::kernels::{Backend, Extent, NormOf};
 use crate::load::Loader;
 
@@ -36,9 +35,9 @@ impl<B: Backend> Projector<B> {
         connector: &Connector,
         activation: Activation,
         hidden: usize,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self> {
         let (inner, norm) = (of.architecture.hidden, of.architecture.norm);
-        let find = |name: &str| -> Result<String, ModelError> {
+        let find = |name: &str| -> Result<String> {
             let full = of.under(PREFIXES, &format!("{name}.weight"))?;
             Ok(full.trim_end_matches(".weight").to_owned())
         };

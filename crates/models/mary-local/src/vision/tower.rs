@@ -7,10 +7,10 @@ use mary_contract::ModelError;
 
 use super::TowerConfig;
 use crate::batch::Batch;
-use crate::errors::{bad_model, lock};
+use crate::errors::{Result, bad_model, lock};
 use crate::kernels::{Backend, Extent};
 use crate::load::TowerParts;
-use crate::transformer::{Watch, Workspace};
+use crate::transformer::{Watch, WorkOf};
 
 /// Rows of a pass, unless one view alone has more.
 const ROWS: usize = 4096;
@@ -18,7 +18,7 @@ const ROWS: usize = 4096;
 pub(crate) struct Tower<B: Backend> {
     parts: TowerParts<B>,
     pub(crate) config: TowerConfig,
-    work: Mutex<Vec<Workspace<B::Tensor>>>,
+    work: Mutex<Vec<WorkOf<B>>>,
 }
 
 impl<B: Backend> Tower<B> {
@@ -41,17 +41,13 @@ impl<B: Backend> Tower<B> {
     }
 
     /// The rows of views, view after view.
-    pub(crate) fn read(&self, views: &[View]) -> Result<Vec<f32>, ModelError> {
+    pub(crate) fn read(&self, views: &[View]) -> Result<Vec<f32>> {
         let together = views.first().map_or(1, |first| self.together(first));
         let passes = views.chunks(together).map(|some| self.observe(some, None));
         Ok(passes.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    pub(crate) fn observe(
-        &self,
-        views: &[View],
-        watch: Option<Watch<'_>>,
-    ) -> Result<Vec<f32>, ModelError> {
+    pub(crate) fn observe(&self, views: &[View], watch: Option<Watch<'_>>) -> Result<Vec<f32>> {
         let (given, batch) = self.embed(views)?;
         self.run(&given, &batch, None, watch)
     }
@@ -66,7 +62,7 @@ impl<B: Backend> Tower<B> {
         batch: &Batch,
         whole: Option<(&Batch, &[usize])>,
         mut watch: Option<Watch<'_>>,
-    ) -> Result<Vec<f32>, ModelError> {
+    ) -> Result<Vec<f32>> {
         let transformer = &self.parts.transformer;
         let mut work = lock(&self.work).pop().unwrap_or_default();
         let mut cache = transformer.cache(batch.len());
@@ -86,7 +82,7 @@ impl<B: Backend> Tower<B> {
     }
 
     /// What stands before the first block, and which rows see one another.
-    fn embed(&self, views: &[View]) -> Result<(Vec<f32>, Batch), ModelError> {
+    fn embed(&self, views: &[View]) -> Result<(Vec<f32>, Batch)> {
         let c = &self.config;
         let hidden = self.config.architecture.hidden;
         let side = c.side.unwrap_or(0);
@@ -116,7 +112,7 @@ impl<B: Backend> Tower<B> {
         Ok((given, batch))
     }
 
-    pub(crate) fn read_native(&self, view: &View, grid: &Native) -> Result<Vec<f32>, ModelError> {
+    pub(crate) fn read_native(&self, view: &View, grid: &Native) -> Result<Vec<f32>> {
         let hidden = self.config.architecture.hidden;
         let order = grid.order();
         let rows = order.len();

@@ -1,10 +1,9 @@
 //! The text that stands for a picture in a prompt, as processors write it.
 
 use crate::pictures::Layout;
-use mary_contract::ModelError;
 
 use super::config::Connector;
-use crate::errors::bad_request;
+use crate::errors::{Result, bad_request};
 
 /// What a picture is written as, before and after it is known how many tokens it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +63,7 @@ impl Words {
         }
     }
 
-    pub(crate) fn place(&self, text: &str, pictures: &[String]) -> Result<String, ModelError> {
+    pub(crate) fn place(&self, text: &str, pictures: &[String]) -> Result<String> {
         let places = text.matches(&self.marker).count();
         if places != pictures.len() {
             let message = format!(

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::api_error::refused_in_batch;
 use crate::batch_state::BatchPart;
 use crate::format::{BatchFormat, Progress, WireFormat};
-use crate::options::Options;
+use crate::options::{Options, Result};
 use crate::stream::{StreamFormat, grow, keep};
 use crate::wire::{
     Read, ReadError, WireRequest, base64_of, count, list_at, speaker, str_at, text, told,
@@ -269,7 +269,7 @@ impl BatchFormat for Anthropic {
         format!("messages/batches/{batch}/results")
     }
 
-    fn outcome(&self, line: &Value) -> Result<Value, ModelError> {
+    fn outcome(&self, line: &Value) -> Result<Value> {
         let kind = text(line, "/result/type").unwrap_or_default();
         match (kind.as_str(), line.pointer("/result/message")) {
             ("succeeded", Some(message)) => Ok(message.clone()),

@@ -2,12 +2,13 @@
 //!
 //! Schemas: platform.openai.com/docs/api-reference/chat, platform.openai.com/docs/api-reference/batch.
 
-use mary_contract::{Finish, Generated, ModelError, Part, Prompt, Scored, Turn, Usage};
+use mary_contract::{Finish, Generated, Part, Prompt, Scored, Turn, Usage};
 use serde_json::{Map, Value, json};
 
 use crate::api_error::refused_in_batch;
 use crate::batch_state::BatchPart;
 use crate::format::{BatchFormat, Progress, TopTokens, Upload, WireFormat};
+use crate::options::Result;
 use crate::stream::{StreamFormat, grow, keep};
 use crate::wire::{
     Read, ReadError, WireRequest, count, data_url, list_at, speaker, str_at, text, told,
@@ -312,7 +313,7 @@ impl BatchFormat for OpenAiChat {
         format!("files/{file}/content")
     }
 
-    fn outcome(&self, line: &Value) -> Result<Value, ModelError> {
+    fn outcome(&self, line: &Value) -> Result<Value> {
         let status = count(line, "/response/status_code");
         match line.pointer("/response/body") {
             Some(body) if (200..300).contains(&status) => Ok(body.clone()),

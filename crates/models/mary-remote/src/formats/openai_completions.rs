@@ -3,12 +3,12 @@
 //!
 //! Schema: platform.openai.com/docs/api-reference/completions and the servers' own pages.
 
-use mary_contract::{Generated, ModelError, Scored, Start};
+use mary_contract::{Generated, Scored, Start};
 use serde_json::{Map, Value, json};
 
 use super::openai_chat::{ask_stream, finish, has_ended, only_choice, take_choice, with_usage};
 use crate::format::{Echo, EchoFormat, WireFormat};
-use crate::options::bad;
+use crate::options::{Result, bad};
 use crate::stream::{StreamFormat, grow};
 use crate::wire::{Read, ReadError, WireRequest, boundary, finite_score, str_at, text, words};
 
@@ -83,7 +83,7 @@ impl StreamFormat for OpenAiCompletions {
 impl EchoFormat for OpenAiCompletions {
     /// The text echoed with log-probabilities, and one new token, because not every server takes a limit
     /// of none.
-    fn body(&self, echo: &Echo<'_>) -> Result<Value, ModelError> {
+    fn body(&self, echo: &Echo<'_>) -> Result<Value> {
         if *echo.start == Start::Never && !echo.special_tokens_switch {
             return Err(bad(
                 "this server adds a start token as its tokenizer pleases and cannot be told not to",

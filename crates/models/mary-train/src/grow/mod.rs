@@ -19,7 +19,7 @@ use crate::net::{Layout, Net, Packed, Shape, Work};
 use crate::optimizer::Moments;
 use crate::probe::Prober;
 use crate::stream::{Documents, Position, TokenStream};
-use crate::{TrainError, tokenizer};
+use crate::{Result, TrainError, tokenizer};
 use serde_json::json;
 use std::path::Path;
 use std::sync::mpsc;
@@ -42,12 +42,12 @@ struct Grower<'a> {
     end: u32,
     prober: Option<Prober>,
     /// Encoded ahead of the steps that need them, while a run is under way.
-    batches: Option<mpsc::Receiver<Result<Batch, TrainError>>>,
+    batches: Option<mpsc::Receiver<Result<Batch>>>,
 }
 
 /// Grows a model, or goes on growing it where the folder holds an unfinished run of the same
 /// recipe. The callback sees every event and can stop the run; its state is then saved.
-pub fn grow(settings: &GrowSettings, on_event: OnEvent<'_>) -> Result<GrowReport, TrainError> {
+pub fn grow(settings: &GrowSettings, on_event: OnEvent<'_>) -> Result<GrowReport> {
     let course = &settings.course;
     settings.check()?;
     settings.device.ready()?;
@@ -82,10 +82,7 @@ pub fn grow(settings: &GrowSettings, on_event: OnEvent<'_>) -> Result<GrowReport
 }
 
 impl<'a> Grower<'a> {
-    fn open(
-        settings: &'a GrowSettings,
-        documents: &Documents,
-    ) -> Result<(Run<'a>, Self), TrainError> {
+    fn open(settings: &'a GrowSettings, documents: &Documents) -> Result<(Run<'a>, Self)> {
         let course = &settings.course;
         let size = settings.size.vocabulary;
         let tokenizer = tokenizer::load_or_train(&course.out, || match documents {
@@ -142,7 +139,7 @@ impl Grown for Grower<'_> {
         self.position.clone()
     }
 
-    fn step(&mut self, at: (u64, f64)) -> Result<Option<Stepped>, TrainError> {
+    fn step(&mut self, at: (u64, f64)) -> Result<Option<Stepped>> {
         let Some(Ok(batch)) = self.batches.as_ref().map(mpsc::Receiver::recv) else {
             return Ok(None);
         };
@@ -171,13 +168,13 @@ impl Grown for Grower<'_> {
         self.learner.note()
     }
 
-    fn numbers(&mut self) -> Result<(&[f32], &Moments), TrainError> {
+    fn numbers(&mut self) -> Result<(&[f32], &Moments)> {
         self.learner.fetch()?;
         let job = &self.learner.job;
         Ok((&job.base, &job.moments))
     }
 
-    fn write(&mut self, folder: &Path) -> Result<(), TrainError> {
+    fn write(&mut self, folder: &Path) -> Result<()> {
         self.learner.fetch()?;
         let storage = self.settings.course.storage;
         Folder {
@@ -192,7 +189,7 @@ impl Grown for Grower<'_> {
         .write(folder)
     }
 
-    fn probe(&mut self, step: u64) -> Result<Option<GrowEvent>, TrainError> {
+    fn probe(&mut self, step: u64) -> Result<Option<GrowEvent>> {
         let Some(prober) = &self.prober else {
             return Ok(None);
         };
@@ -205,10 +202,10 @@ fn read_ahead(
     mut stream: TokenStream,
     steps: u64,
     (batch, context): (usize, usize),
-    send: &mpsc::SyncSender<Result<Batch, TrainError>>,
+    send: &mpsc::SyncSender<Result<Batch>>,
 ) {
     for _ in 0..steps {
-        let packed: Result<Vec<Packed>, TrainError> = (0..batch)
+        let packed: Result<Vec<Packed>> = (0..batch)
             .map(|_| stream.window(context).map(|w| Packed::from_window(&w)))
             .collect();
         let next = packed.map(|packed| Batch {

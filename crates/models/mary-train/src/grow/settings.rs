@@ -1,10 +1,10 @@
 //! What can be chosen about growing, and the named sizes.
 
-use crate::TrainError;
 use crate::growth::Course;
 use crate::learner::Device;
 use crate::net::Shape;
 use crate::stream::TextSource;
+use crate::{Result, TrainError};
 use std::path::PathBuf;
 
 /// The model's measures, before the tokenizer has settled the vocabulary.
@@ -19,7 +19,7 @@ pub struct Size {
 }
 
 impl Size {
-    pub fn named(name: &str) -> Result<Self, TrainError> {
+    pub fn named(name: &str) -> Result<Self> {
         let (width, layers, heads, context, vocabulary) = match name {
             "pico" => (64, 2, 2, 256, 768),
             "nano" => (128, 4, 4, 512, 1280),
@@ -69,7 +69,7 @@ impl GrowSettings {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), TrainError> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.course.check()?;
         self.size.shape(self.size.vocabulary).check()
     }

@@ -1,8 +1,8 @@
 //! The course of a growth: how many steps of how much, how the learning rate moves, what is kept and when.
 
-use crate::TrainError;
 use crate::hf::Storage;
 use crate::optimizer::{AdamW, Decline, Schedule};
+use crate::{Result, TrainError};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -76,7 +76,7 @@ impl Course {
         self.slots.min(self.batch)
     }
 
-    pub(crate) fn check(&self) -> Result<(), TrainError> {
+    pub(crate) fn check(&self) -> Result<()> {
         let fail = |what: &str| Err(TrainError::Settings(what.to_owned()));
         if self.batch == 0 || self.slots == 0 || self.threads == 0 {
             return fail("batch, slots and threads must each be at least 1");

@@ -5,7 +5,7 @@ use crate::hf::{Storage, Writer, write_whole};
 use crate::net::Entry;
 use crate::optimizer::Moments;
 use crate::state::State;
-use crate::{TrainError, tokenizer};
+use crate::{Result, TrainError, tokenizer};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::Write as _;
@@ -30,7 +30,7 @@ impl<'a> Run<'a> {
         recipe: String,
         total: usize,
         new: impl FnOnce() -> Vec<f32>,
-    ) -> Result<(Self, Begun<P>), TrainError> {
+    ) -> Result<(Self, Begun<P>)> {
         let path = state(course);
         let (mut step, mut position) = (0, P::default());
         let (parameters, moments) = match State::<P>::load(&path, &recipe)? {
@@ -60,13 +60,13 @@ impl<'a> Run<'a> {
     }
 }
 
-pub(super) fn append(path: &Path, line: &str) -> Result<(), TrainError> {
+pub(super) fn append(path: &Path, line: &str) -> Result<()> {
     let mut file = mary_platform::append_plain(path).map_err(TrainError::file(path))?;
     writeln!(file, "{line}").map_err(TrainError::file(path))
 }
 
 /// Keeps the lines of a log up to a step: what came after it will be done again.
-pub(super) fn trim(path: &Path, step: u64) -> Result<(), TrainError> {
+pub(super) fn trim(path: &Path, step: u64) -> Result<()> {
     if !path.exists() {
         return Ok(());
     }
@@ -95,7 +95,7 @@ pub(crate) struct Folder<'a> {
 
 impl Folder<'_> {
     /// Writes the folder; the weights last, so that their presence means the folder is whole.
-    pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
+    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(TrainError::file(folder))?;
         let write = |name: &str, text: String| write_whole(&folder.join(name), text.as_bytes());
         write("config.json", format!("{:#}\n", self.config))?;

@@ -8,11 +8,11 @@ mod files;
 pub use course::Course;
 pub(crate) use files::Folder;
 
-use crate::TrainError;
 use crate::net::Entry;
 use crate::optimizer::Moments;
 use crate::probe::{ProbeReport, VisionReport};
 use crate::state;
+use crate::{Result, TrainError};
 use files::{append, trim};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -76,14 +76,14 @@ pub(crate) trait Grown {
 
     fn position(&self) -> Self::Position;
     /// The step of this number with this learning rate; None where the material has ended.
-    fn step(&mut self, at: (u64, f64)) -> Result<Option<Stepped>, TrainError>;
+    fn step(&mut self, at: (u64, f64)) -> Result<Option<Stepped>>;
     fn note(&mut self) -> Option<String> {
         None
     }
     /// Its parameters and their moments, brought here from wherever they are computed.
-    fn numbers(&mut self) -> Result<(&[f32], &Moments), TrainError>;
-    fn write(&mut self, folder: &Path) -> Result<(), TrainError>;
-    fn probe(&mut self, step: u64) -> Result<Option<GrowEvent>, TrainError>;
+    fn numbers(&mut self) -> Result<(&[f32], &Moments)>;
+    fn write(&mut self, folder: &Path) -> Result<()>;
+    fn probe(&mut self, step: u64) -> Result<Option<GrowEvent>>;
 }
 
 pub(crate) struct Run<'a> {
@@ -101,7 +101,7 @@ impl Run<'_> {
         memory: u64,
         device: String,
         on_event: OnEvent<'_>,
-    ) -> Result<bool, TrainError> {
+    ) -> Result<bool> {
         let line = json!({"from_step": self.step, "device": device});
         append(&self.course.out.join("devices.jsonl"), &line.to_string())?;
         let started = GrowEvent::Started {
@@ -120,7 +120,7 @@ impl Run<'_> {
         grown: &mut impl Grown,
         stopped: bool,
         on_event: OnEvent<'_>,
-    ) -> Result<GrowReport, TrainError> {
+    ) -> Result<GrowReport> {
         let course = self.course;
         let begun = Instant::now();
         let mut report = GrowReport {
@@ -172,7 +172,7 @@ impl Run<'_> {
         Ok(report)
     }
 
-    fn save(&self, grown: &mut impl Grown) -> Result<(), TrainError> {
+    fn save(&self, grown: &mut impl Grown) -> Result<()> {
         let position = grown.position();
         let (parameters, moments) = grown.numbers()?;
         let arrays = [
@@ -190,7 +190,7 @@ impl Run<'_> {
         grown: &mut impl Grown,
         report: &mut GrowReport,
         on_event: OnEvent<'_>,
-    ) -> Result<bool, TrainError> {
+    ) -> Result<bool> {
         let (step, out) = (self.step, &self.course.out);
         let folder = out.join(format!("step{step}"));
         grown.write(&folder)?;

@@ -1,7 +1,7 @@
 //! Low-rank adapters: where their two matrices lie, and which linear layers they sit on.
 
 use super::layout::Layout;
-use crate::TrainError;
+use crate::{Result, TrainError};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
@@ -42,7 +42,7 @@ impl AdapterLayout {
         alpha: f32,
         dropout: f32,
         targets: &[String],
-    ) -> Result<Self, TrainError> {
+    ) -> Result<Self> {
         let mut sites = vec![None; layout.linear_count];
         let mut total = 0;
         let mut place = |size: usize| {

@@ -3,10 +3,21 @@
 //! Each body is compiled for every vector width and one is picked at run time. Sums run over sixteen
 //! fixed lanes and nothing is fused, so a width never changes a result.
 
-use mary_kernels::simd::{self, dispatch};
+use mary_kernels::simd;
 use mary_weights::architecture::config::Activation;
 
 const LANES: usize = 16;
+
+/// Runs a block compiled for the widest instructions of the processor.
+macro_rules! vectorised {
+    ($body:block) => {
+        mary_kernels::simd::dispatch(
+            #[inline(always)]
+            || $body,
+        )
+    };
+}
+pub(crate) use vectorised;
 
 #[inline(always)]
 fn lanes_sum(terms: impl Fn(usize) -> f32, length: usize) -> f32 {
@@ -95,29 +106,23 @@ fn gelu_tanh_at(x: f32) -> (f32, f32) {
 
 #[inline(always)]
 fn each(x: &mut [f32], y: &mut [f32], at: impl Fn(f32) -> (f32, f32)) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for (x, y) in x.iter_mut().zip(y.iter_mut()) {
-                (*y, *x) = at(*x);
-            }
-        },
-    );
+    vectorised!({
+        for (x, y) in x.iter_mut().zip(y.iter_mut()) {
+            (*y, *x) = at(*x);
+        }
+    });
 }
 
 #[inline(always)]
 fn each_gated(gate: &mut [f32], up: &mut [f32], y: &mut [f32], at: impl Fn(f32) -> (f32, f32)) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for ((gate, up), y) in gate.iter_mut().zip(up.iter_mut()).zip(y.iter_mut()) {
-                let (value, derivative) = at(*gate);
-                *y = value * *up;
-                *gate = *up * derivative;
-                *up = value;
-            }
-        },
-    );
+    vectorised!({
+        for ((gate, up), y) in gate.iter_mut().zip(up.iter_mut()).zip(y.iter_mut()) {
+            let (value, derivative) = at(*gate);
+            *y = value * *up;
+            *gate = *up * derivative;
+            *up = value;
+        }
+    });
 }
 
 /// The activation of `x` into `y`; `x` is replaced by the derivative, ready for the backward pass.
@@ -147,26 +152,20 @@ pub(crate) fn activate_gated(kind: Activation, gate: &mut [f32], up: &mut [f32],
 /// `silu(gate) · up` into `y`; `gate` and `up` are replaced by the two derivatives. Apart from [`each_gated`]
 /// because the order of its multiplications is that of grown and tuned models, whose bits stay.
 pub(crate) fn gated_silu(gate: &mut [f32], up: &mut [f32], y: &mut [f32]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for ((gate, up), y) in gate.iter_mut().zip(up.iter_mut()).zip(y.iter_mut()) {
-                let s = sigmoid(*gate);
-                let silu = *gate * s;
-                *y = silu * *up;
-                *gate = *up * s * (1.0 + *gate * (1.0 - s));
-                *up = silu;
-            }
-        },
-    );
+    vectorised!({
+        for ((gate, up), y) in gate.iter_mut().zip(up.iter_mut()).zip(y.iter_mut()) {
+            let s = sigmoid(*gate);
+            let silu = *gate * s;
+            *y = silu * *up;
+            *gate = *up * s * (1.0 + *gate * (1.0 - s));
+            *up = silu;
+        }
+    });
 }
 
 #[inline(always)]
 fn pairs(x: &mut [f32], y: &[f32], change: impl Fn(&mut f32, &f32)) {
-    dispatch(
-        #[inline(always)]
-        || x.iter_mut().zip(y).for_each(|(x, y)| change(x, y)),
-    );
+    vectorised!({ x.iter_mut().zip(y).for_each(|(x, y)| change(x, y)) });
 }
 
 pub(crate) fn multiply(x: &mut [f32], y: &[f32]) {
@@ -178,16 +177,13 @@ pub(crate) fn add(x: &mut [f32], y: &[f32]) {
 }
 
 pub(crate) fn add_column_sums(rows: &[f32], row_step: usize, total: &mut [f32]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for row in rows.chunks(row_step) {
-                for (t, x) in total.iter_mut().zip(row) {
-                    *t += x;
-                }
+    vectorised!({
+        for row in rows.chunks(row_step) {
+            for (t, x) in total.iter_mut().zip(row) {
+                *t += x;
             }
-        },
-    );
+        }
+    });
 }
 
 pub(crate) fn fill_rows(rows: &mut [f32], row_step: usize, values: &[f32]) {
@@ -212,34 +208,31 @@ pub(crate) fn norm(
     moments: &mut [[f32; 2]],
 ) {
     let width = weight.len();
-    dispatch(
-        #[inline(always)]
-        || {
-            for ((x, y), moment) in x
-                .chunks(width)
-                .zip(y.chunks_mut(width))
-                .zip(moments.iter_mut())
-            {
-                let count = width as f32;
-                let mean = if kind.centred {
-                    lanes_sum(|i| x[i], width) / count
-                } else {
-                    0.0
-                };
-                let variance = lanes_sum(|i| (x[i] - mean) * (x[i] - mean), width) / count;
-                let inverse = 1.0 / (variance + kind.eps).sqrt();
-                *moment = [mean, inverse];
-                for ((y, x), w) in y.iter_mut().zip(x).zip(weight) {
-                    *y = (x - mean) * inverse * w;
-                }
-                if let Some(bias) = bias {
-                    for (y, b) in y.iter_mut().zip(bias) {
-                        *y += b;
-                    }
+    vectorised!({
+        for ((x, y), moment) in x
+            .chunks(width)
+            .zip(y.chunks_mut(width))
+            .zip(moments.iter_mut())
+        {
+            let count = width as f32;
+            let mean = if kind.centred {
+                lanes_sum(|i| x[i], width) / count
+            } else {
+                0.0
+            };
+            let variance = lanes_sum(|i| (x[i] - mean) * (x[i] - mean), width) / count;
+            let inverse = 1.0 / (variance + kind.eps).sqrt();
+            *moment = [mean, inverse];
+            for ((y, x), w) in y.iter_mut().zip(x).zip(weight) {
+                *y = (x - mean) * inverse * w;
+            }
+            if let Some(bias) = bias {
+                for (y, b) in y.iter_mut().zip(bias) {
+                    *y += b;
                 }
             }
-        },
-    );
+        }
+    });
 }
 
 pub(crate) struct NormSaved<'a> {
@@ -257,41 +250,38 @@ pub(crate) fn norm_back(
     mut trained: Option<(&mut [f32], Option<&mut [f32]>)>,
 ) {
     let width = saved.weight.len();
-    dispatch(
-        #[inline(always)]
-        || {
-            let rows = saved
-                .x
-                .chunks(width)
-                .zip(dy.chunks(width))
-                .zip(dx.chunks_mut(width));
-            for (((x, dy), dx), moment) in rows.zip(saved.moments) {
-                let [mean, inverse] = *moment;
-                let w = saved.weight;
-                let count = width as f32;
-                let along = lanes_sum(|i| dy[i] * w[i] * (x[i] - mean), width) * inverse / count;
-                let level = if saved.kind.centred {
-                    lanes_sum(|i| dy[i] * w[i], width) / count
-                } else {
-                    0.0
-                };
-                for (((dx, x), dy), w) in dx.iter_mut().zip(x).zip(dy).zip(w) {
-                    let unit = (x - mean) * inverse;
-                    *dx += inverse * (dy * w - level - unit * along);
+    vectorised!({
+        let rows = saved
+            .x
+            .chunks(width)
+            .zip(dy.chunks(width))
+            .zip(dx.chunks_mut(width));
+        for (((x, dy), dx), moment) in rows.zip(saved.moments) {
+            let [mean, inverse] = *moment;
+            let w = saved.weight;
+            let count = width as f32;
+            let along = lanes_sum(|i| dy[i] * w[i] * (x[i] - mean), width) * inverse / count;
+            let level = if saved.kind.centred {
+                lanes_sum(|i| dy[i] * w[i], width) / count
+            } else {
+                0.0
+            };
+            for (((dx, x), dy), w) in dx.iter_mut().zip(x).zip(dy).zip(w) {
+                let unit = (x - mean) * inverse;
+                *dx += inverse * (dy * w - level - unit * along);
+            }
+            if let Some((dw, db)) = trained.as_mut() {
+                for ((dw, x), dy) in dw.iter_mut().zip(x).zip(dy) {
+                    *dw += dy * (x - mean) * inverse;
                 }
-                if let Some((dw, db)) = trained.as_mut() {
-                    for ((dw, x), dy) in dw.iter_mut().zip(x).zip(dy) {
-                        *dw += dy * (x - mean) * inverse;
-                    }
-                    if let Some(db) = db {
-                        for (db, dy) in db.iter_mut().zip(dy) {
-                            *db += dy;
-                        }
+                if let Some(db) = db {
+                    for (db, dy) in db.iter_mut().zip(dy) {
+                        *db += dy;
                     }
                 }
             }
-        },
-    );
+        }
+    });
 }
 
 /// Softmax of one row of scores in place over the first `live` entries, zero beyond them;
@@ -342,64 +332,55 @@ impl VisibleKeys {
 
 /// Softmax of a block of score rows over the keys that each sees; zero where a row does not see.
 pub(crate) fn masked_softmax(scores: &mut [f32], seen: VisibleKeys, log_sums: &mut [f32]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            let rows = scores.chunks_mut(seen.keys).zip(log_sums.iter_mut());
-            for (i, (row, log_sum)) in rows.enumerate() {
-                let live = seen.range(i);
-                let (before, row) = row.split_at_mut(live.start);
-                before.fill(0.0);
-                *log_sum = softmax_row(row, live.len());
-            }
-        },
-    );
+    vectorised!({
+        let rows = scores.chunks_mut(seen.keys).zip(log_sums.iter_mut());
+        for (i, (row, log_sum)) in rows.enumerate() {
+            let live = seen.range(i);
+            let (before, row) = row.split_at_mut(live.start);
+            before.fill(0.0);
+            *log_sum = softmax_row(row, live.len());
+        }
+    });
 }
 
 /// The probabilities again, from the scores and the kept log-sums.
 pub(crate) fn masked_softmax_again(scores: &mut [f32], seen: VisibleKeys, log_sums: &[f32]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for (i, (row, log_sum)) in scores.chunks_mut(seen.keys).zip(log_sums).enumerate() {
-                let live = seen.range(i);
-                let (row, tail) = row.split_at_mut(live.end);
-                let (before, row) = row.split_at_mut(live.start);
-                before.fill(0.0);
-                for x in row.iter_mut() {
-                    *x = exp(*x - log_sum);
-                }
-                tail.fill(0.0);
+    vectorised!({
+        for (i, (row, log_sum)) in scores.chunks_mut(seen.keys).zip(log_sums).enumerate() {
+            let live = seen.range(i);
+            let (row, tail) = row.split_at_mut(live.end);
+            let (before, row) = row.split_at_mut(live.start);
+            before.fill(0.0);
+            for x in row.iter_mut() {
+                *x = exp(*x - log_sum);
             }
-        },
-    );
+            tail.fill(0.0);
+        }
+    });
 }
 
 /// `x = cap · tanh(x / cap)`; its derivative goes to `derivative`.
 pub(crate) fn soft_cap(x: &mut [f32], cap: f32, derivative: Option<&mut [f32]>) {
-    dispatch(
-        #[inline(always)]
-        || {
-            // tanh(y) = 1 − 2 / (e²ʸ + 1); near zero, where that cancels, by its series.
-            let tanh = |y: f32| {
-                let far = 1.0 - 2.0 / (exp(2.0 * y) + 1.0);
-                let s = y * y;
-                let near = y * (1.0 - s * (1.0 / 3.0 - s * (2.0 / 15.0 - s * (17.0 / 315.0))));
-                if y.abs() < 0.1 { near } else { far }
-            };
-            let inverse = 1.0 / cap;
-            match derivative {
-                Some(derivative) => {
-                    for (x, derivative) in x.iter_mut().zip(derivative) {
-                        let t = tanh(*x * inverse);
-                        *x = cap * t;
-                        *derivative = 1.0 - t * t;
-                    }
+    vectorised!({
+        // tanh(y) = 1 − 2 / (e²ʸ + 1); near zero, where that cancels, by its series.
+        let tanh = |y: f32| {
+            let far = 1.0 - 2.0 / (exp(2.0 * y) + 1.0);
+            let s = y * y;
+            let near = y * (1.0 - s * (1.0 / 3.0 - s * (2.0 / 15.0 - s * (17.0 / 315.0))));
+            if y.abs() < 0.1 { near } else { far }
+        };
+        let inverse = 1.0 / cap;
+        match derivative {
+            Some(derivative) => {
+                for (x, derivative) in x.iter_mut().zip(derivative) {
+                    let t = tanh(*x * inverse);
+                    *x = cap * t;
+                    *derivative = 1.0 - t * t;
                 }
-                None => x.iter_mut().for_each(|x| *x = cap * tanh(*x * inverse)),
             }
-        },
-    );
+            None => x.iter_mut().for_each(|x| *x = cap * tanh(*x * inverse)),
+        }
+    });
 }
 
 /// `ds = scale · p · (dp − dot)` row by row, in place of `dp`.
@@ -410,28 +391,22 @@ pub(crate) fn softmax_back(
     dots: &[f32],
     scale: f32,
 ) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for ((p, dp), dot) in probabilities
-                .chunks(keys)
-                .zip(dp.chunks_mut(keys))
-                .zip(dots)
-            {
-                for (p, dp) in p.iter().zip(dp.iter_mut()) {
-                    *dp = scale * p * (*dp - dot);
-                }
+    vectorised!({
+        for ((p, dp), dot) in probabilities
+            .chunks(keys)
+            .zip(dp.chunks_mut(keys))
+            .zip(dots)
+        {
+            for (p, dp) in p.iter().zip(dp.iter_mut()) {
+                *dp = scale * p * (*dp - dot);
             }
-        },
-    );
+        }
+    });
 }
 
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let length = a.len().min(b.len());
-    dispatch(
-        #[inline(always)]
-        || lanes_sum(|i| a[i] * b[i], length),
-    )
+    vectorised!({ lanes_sum(|i| a[i] * b[i], length) })
 }
 
 /// Cross-entropy of every row of logits against its target. Logits become the gradient
@@ -443,22 +418,19 @@ pub(crate) fn cross_entropy(
     scale: f32,
 ) -> f64 {
     let mut total = 0.0;
-    dispatch(
-        #[inline(always)]
-        || {
-            for (row, (target, weight)) in logits.chunks_mut(vocabulary).zip(targets) {
-                let target = *target as usize;
-                let wanted = row[target];
-                let log_sum = softmax_row(row, vocabulary);
-                total += f64::from(*weight) * f64::from(log_sum - wanted);
-                let factor = scale * weight;
-                for x in row.iter_mut() {
-                    *x *= factor;
-                }
-                row[target] -= factor;
+    vectorised!({
+        for (row, (target, weight)) in logits.chunks_mut(vocabulary).zip(targets) {
+            let target = *target as usize;
+            let wanted = row[target];
+            let log_sum = softmax_row(row, vocabulary);
+            total += f64::from(*weight) * f64::from(log_sum - wanted);
+            let factor = scale * weight;
+            for x in row.iter_mut() {
+                *x *= factor;
             }
-        },
-    );
+            row[target] -= factor;
+        }
+    });
     total
 }
 
@@ -469,15 +441,12 @@ pub(crate) fn log_probabilities(
     targets: &[u32],
 ) -> Vec<f32> {
     let mut out = Vec::with_capacity(targets.len());
-    dispatch(
-        #[inline(always)]
-        || {
-            for (row, target) in logits.chunks_mut(vocabulary).zip(targets) {
-                let wanted = row[*target as usize];
-                out.push(wanted - softmax_row(row, vocabulary));
-            }
-        },
-    );
+    vectorised!({
+        for (row, target) in logits.chunks_mut(vocabulary).zip(targets) {
+            let wanted = row[*target as usize];
+            out.push(wanted - softmax_row(row, vocabulary));
+        }
+    });
     out
 }
 

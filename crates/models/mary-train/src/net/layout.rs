@@ -5,7 +5,7 @@
 //! architecture has that cannot be learned is refused by name ([`refuse`]).
 
 use super::shape::Shape;
-use crate::TrainError;
+use crate::{Result, TrainError};
 use mary_weights::architecture::Architecture;
 use mary_weights::architecture::config::{self, Names, QkNorm, QkvNames, UpNames};
 use std::ops::Range;
@@ -205,7 +205,7 @@ pub fn unlearned(a: &Architecture) -> Option<&'static str> {
 }
 
 /// Says by name what of an architecture cannot be learned.
-pub(crate) fn refuse(a: &Architecture) -> Result<(), TrainError> {
+pub(crate) fn refuse(a: &Architecture) -> Result<()> {
     let Some(what) = unlearned(a) else {
         return Ok(());
     };
@@ -216,7 +216,7 @@ pub(crate) fn refuse(a: &Architecture) -> Result<(), TrainError> {
 }
 
 impl Layout {
-    pub fn new(shape: &Shape) -> Result<Self, TrainError> {
+    pub fn new(shape: &Shape) -> Result<Self> {
         let tensors = Tensors {
             holds: &|name| shape.holds(name),
             positions: 0,
@@ -225,7 +225,7 @@ impl Layout {
         Self::open(&shape.architecture()?, &tensors)
     }
 
-    pub(crate) fn open(a: &Architecture, tensors: &Tensors<'_>) -> Result<Self, TrainError> {
+    pub(crate) fn open(a: &Architecture, tensors: &Tensors<'_>) -> Result<Self> {
         refuse(a)?;
         let n = &a.names;
         let mut b = Builder::new(tensors, n.transposed);
@@ -281,7 +281,7 @@ impl Layout {
 pub(crate) fn prefixes(
     a: &Architecture,
     tensors: &Tensors<'_>,
-) -> Result<(&'static str, &'static str), TrainError> {
+) -> Result<(&'static str, &'static str)> {
     let Names {
         prefixes, embed, ..
     } = &a.names;

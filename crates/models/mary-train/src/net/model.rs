@@ -12,7 +12,7 @@ use super::matmul::{Unit, View, Write, transpose};
 use super::parameters::{Given, Gradients, Packed, Parameters, size};
 use super::shape::Shape;
 use super::stored::UnpackBuffer;
-use crate::TrainError;
+use crate::{Result, TrainError};
 use mary_weights::architecture::Architecture;
 use mary_weights::architecture::config;
 use rayon::prelude::*;
@@ -81,7 +81,7 @@ pub struct Net {
 pub(super) type NormWeights<'a> = (std::borrow::Cow<'a, [f32]>, Option<&'a [f32]>);
 
 impl Net {
-    pub fn new(shape: Shape) -> Result<Self, TrainError> {
+    pub fn new(shape: Shape) -> Result<Self> {
         shape.check()?;
         let layout = Layout::new(&shape)?;
         Ok(Self::with_layout(
@@ -92,10 +92,7 @@ impl Net {
     }
 
     /// Prepares a checkpoint's architecture; `holds` says which tensors it has.
-    pub fn open(
-        config: &serde_json::Value,
-        holds: &dyn Fn(&str) -> bool,
-    ) -> Result<Self, TrainError> {
+    pub fn open(config: &serde_json::Value, holds: &dyn Fn(&str) -> bool) -> Result<Self> {
         let architecture = Architecture::resolve(config)?;
         let offset = architecture.embedding.position_offset.unwrap_or(0);
         let tensors = Tensors {
@@ -178,7 +175,7 @@ impl Net {
         }
     }
 
-    pub(super) fn check(&self, p: &Parameters<'_>, packed: &Packed) -> Result<(), TrainError> {
+    pub(super) fn check(&self, p: &Parameters<'_>, packed: &Packed) -> Result<()> {
         let fail = |what: String| Err(TrainError::Settings(what));
         let (total, found) = (self.layout.total, p.base.len());
         if found != total {
@@ -207,7 +204,7 @@ impl Net {
         self.check_packed(packed)
     }
 
-    pub(crate) fn check_packed(&self, packed: &Packed) -> Result<(), TrainError> {
+    pub(crate) fn check_packed(&self, packed: &Packed) -> Result<()> {
         let n = packed.tokens.len();
         let fail = |what: String| Err(TrainError::Settings(what));
         if packed.targets.len() != n {
@@ -244,7 +241,7 @@ impl Net {
         scale: f32,
         g: &mut Gradients<'_>,
         ws: &mut Workspace,
-    ) -> Result<f64, TrainError> {
+    ) -> Result<f64> {
         self.loss_and_gradient_given(p, (packed, Given::default()), scale, g, ws)
     }
 
@@ -256,7 +253,7 @@ impl Net {
         scale: f32,
         g: &mut Gradients<'_>,
         ws: &mut Workspace,
-    ) -> Result<f64, TrainError> {
+    ) -> Result<f64> {
         self.run(p, packed, given, ws)?;
         let loss = self.head_and_back(p, packed, scale, g, ws);
         for index in (0..self.layout.blocks.len()).rev() {
@@ -275,7 +272,7 @@ impl Net {
         packed: &Packed,
         given: Given<'_>,
         ws: &mut Workspace,
-    ) -> Result<Vec<f32>, TrainError> {
+    ) -> Result<Vec<f32>> {
         self.run(p, packed, given, ws)?;
         let mut out = vec![0.0; packed.tokens.len() * self.architecture.vocab];
         self.logits_of(p, &ws.final_normed, &mut out, None, &mut ws.low.room);
@@ -288,7 +285,7 @@ impl Net {
         packed: &Packed,
         given: Given<'_>,
         ws: &mut Workspace,
-    ) -> Result<(), TrainError> {
+    ) -> Result<()> {
         self.check(p, packed)?;
         given.check(packed.tokens.len(), self.architecture.hidden)?;
         self.forward(p, packed, given, ws);
@@ -300,7 +297,7 @@ impl Net {
         p: &Parameters<'_>,
         packed: &Packed,
         ws: &mut Workspace,
-    ) -> Result<Vec<f32>, TrainError> {
+    ) -> Result<Vec<f32>> {
         self.run(p, packed, Given::default(), ws)?;
         let (d, v) = (self.architecture.hidden, self.architecture.vocab);
         let mut out = Vec::with_capacity(packed.tokens.len());
@@ -320,7 +317,7 @@ impl Net {
         p: &Parameters<'_>,
         packed: &Packed,
         ws: &mut Workspace,
-    ) -> Result<Vec<(f32, bool)>, TrainError> {
+    ) -> Result<Vec<(f32, bool)>> {
         self.run(p, packed, Given::default(), ws)?;
         let (d, v) = (self.architecture.hidden, self.architecture.vocab);
         let mut out = Vec::new();
@@ -389,7 +386,7 @@ impl Net {
         p: &Parameters<'_>,
         packed: &Packed,
         ws: &mut Workspace,
-    ) -> Result<Vec<Vec<f32>>, TrainError> {
+    ) -> Result<Vec<Vec<f32>>> {
         self.run(p, packed, Given::default(), ws)?;
         let d = self.architecture.hidden;
         let count = packed.tokens.len().max(1) as f32;

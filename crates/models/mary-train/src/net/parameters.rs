@@ -5,7 +5,7 @@ use super::attention::Segment;
 use super::frozen::Frozen;
 use super::matmul::Unit;
 use super::stored::Stored;
-use crate::TrainError;
+use crate::{Result, TrainError};
 
 /// Tokens to run, in segments that do not see each other.
 #[derive(Debug, Clone, Default)]
@@ -100,7 +100,7 @@ impl Given<'_> {
         self.places.binary_search(&place).is_ok()
     }
 
-    pub(super) fn check(&self, tokens: usize, width: usize) -> Result<(), TrainError> {
+    pub(super) fn check(&self, tokens: usize, width: usize) -> Result<()> {
         let ascending = self.places.windows(2).all(|pair| pair[0] < pair[1]);
         let inside = self.places.last().is_none_or(|last| *last < tokens);
         match ascending && inside && self.rows.len() == self.places.len() * width {

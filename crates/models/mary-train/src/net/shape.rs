@@ -1,7 +1,7 @@
 //! The shape of a model that is made here, written as a Hugging Face `config.json`. What is tuned comes
 //! with a `config.json` of its own; both become an [`Architecture`], which is all that the passes know.
 
-use crate::TrainError;
+use crate::{Result, TrainError};
 use mary_weights::architecture::Architecture;
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ impl Shape {
         }
     }
 
-    pub fn check(&self) -> Result<(), TrainError> {
+    pub fn check(&self) -> Result<()> {
         let fail = |what: &str| Err(TrainError::Settings(format!("the model's shape {what}")));
         if self.width == 0 || self.layers == 0 || self.heads == 0 || self.vocabulary == 0 {
             return fail("needs at least one layer, head, dimension and token");
@@ -100,7 +100,7 @@ impl Shape {
 
     /// The architecture this shape is. Frequencies are computed in 32 bits, as grown models had them
     /// from the start.
-    pub fn architecture(&self) -> Result<Architecture, TrainError> {
+    pub fn architecture(&self) -> Result<Architecture> {
         let config = self.to_config("float32", 0);
         let mut architecture = Architecture::resolve(&config)?;
         let frequency = |i: usize| {

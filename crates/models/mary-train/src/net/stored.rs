@@ -1,10 +1,10 @@
 //! Matrices of the base as a checkpoint stores them: in 16 bits or in quantised blocks, mapped from the
 //! file, and unpacked a few rows at a time when they multiply. Nothing of the base is trained then.
 
+use super::kernels::vectorised;
 use super::layout::Layout;
 use super::matmul::{Unit, View, Write};
-use crate::TrainError;
-use mary_kernels::simd::dispatch;
+use crate::{Result, TrainError};
 use mary_weights::{Checkpoint, RawBytes, TensorType, unpack_blocks};
 
 /// Numbers unpacked at a time: what the second cache holds.
@@ -53,7 +53,7 @@ impl Matrix {
         name: &str,
         (outputs, inputs): (usize, usize),
         turned: bool,
-    ) -> Result<Self, TrainError> {
+    ) -> Result<Self> {
         let dims = if turned {
             [inputs, outputs]
         } else {
@@ -229,10 +229,7 @@ impl Matrix {
 }
 
 fn unpack(kind: TensorType, bytes: &[u8], out: &mut [f32]) {
-    dispatch(
-        #[inline(always)]
-        || unpack_blocks(kind, bytes, out),
-    );
+    vectorised!({ unpack_blocks(kind, bytes, out) });
 }
 
 fn wrong(name: &str, found: Option<&[usize]>, expected: &[usize]) -> TrainError {
@@ -252,7 +249,7 @@ pub(crate) struct UnpackBuffer {
 
 impl Stored {
     /// The matrices of a checkpoint; nothing is copied that can be mapped.
-    pub(crate) fn open(checkpoint: &Checkpoint, layout: &Layout) -> Result<Self, TrainError> {
+    pub(crate) fn open(checkpoint: &Checkpoint, layout: &Layout) -> Result<Self> {
         let mut matrices = Vec::with_capacity(layout.linear_count);
         for linear in layout.blocks.iter().flat_map(|b| b.linears()) {
             let name = format!("{}.weight", linear.name);
@@ -261,7 +258,7 @@ impl Stored {
             matrices.push((linear.index, Matrix::open(checkpoint, &name, size, turned)?));
         }
         matrices.sort_by_key(|(index, _)| *index);
-        let table = |name: &str| -> Result<Matrix, TrainError> {
+        let table = |name: &str| -> Result<Matrix> {
             let entry = layout.entries.iter().find(|e| e.name == name);
             let size = entry.map_or((0, 0), |e| (e.dims[0], e.dims[1]));
             Matrix::open(checkpoint, name, size, false)
@@ -296,7 +293,7 @@ impl Stored {
 }
 
 /// Vectors of a checkpoint in the flat slice, and its matrices where they have a place there.
-pub(crate) fn read_flat(checkpoint: &Checkpoint, layout: &Layout) -> Result<Vec<f32>, TrainError> {
+pub(crate) fn read_flat(checkpoint: &Checkpoint, layout: &Layout) -> Result<Vec<f32>> {
     let mut base = vec![0.0; layout.total];
     for entry in layout.entries.iter().filter(|e| !e.place.is_empty()) {
         let mut dims = entry.dims.clone();

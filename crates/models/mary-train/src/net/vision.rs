@@ -9,7 +9,7 @@ use super::linear::{apply, apply_back};
 use super::matmul::{Unit, View, Write};
 use super::model::{BlockSaved, Net, Workspace};
 use super::parameters::{Gradients, Packed, Parameters, size};
-use crate::TrainError;
+use crate::{Result, TrainError};
 use mary_weights::architecture::Architecture;
 use mary_weights::architecture::config::Activation;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ impl VisionWorkspace {
 }
 
 /// The tower's blocks: SigLIP's differ from those of CLIP's text tower in what they see alone.
-fn architecture(vision: &Value) -> Result<Architecture, TrainError> {
+fn architecture(vision: &Value) -> Result<Architecture> {
     let kind = vision["model_type"].as_str().unwrap_or_default();
     if kind != "siglip_vision_model" {
         return Err(TrainError::Settings(format!(
@@ -82,7 +82,7 @@ fn architecture(vision: &Value) -> Result<Architecture, TrainError> {
     Ok(a)
 }
 
-fn count(vision: &Value, name: &str) -> Result<usize, TrainError> {
+fn count(vision: &Value, name: &str) -> Result<usize> {
     let found = vision[name].as_u64().filter(|n| (1..=4096).contains(n));
     found.map(|n| n as usize).ok_or_else(|| {
         TrainError::Settings(format!(
@@ -94,7 +94,7 @@ fn count(vision: &Value, name: &str) -> Result<usize, TrainError> {
 
 impl VisionEncoder {
     /// Prepares the tower that a `vision_config` describes, in front of a language model of this width.
-    pub fn open(vision: &Value, width: usize) -> Result<Self, TrainError> {
+    pub fn open(vision: &Value, width: usize) -> Result<Self> {
         let a = architecture(vision)?;
         let (image, patch) = (count(vision, "image_size")?, count(vision, "patch_size")?);
         if !image.is_multiple_of(patch) {
@@ -151,7 +151,7 @@ impl VisionEncoder {
         p: &Parameters<'_>,
         patches: &[f32],
         ws: &mut VisionWorkspace,
-    ) -> Result<(), TrainError> {
+    ) -> Result<()> {
         let (numbers, layout) = (self.numbers(), self.layout());
         if !patches.len().is_multiple_of(numbers) || p.base.len() != layout.total {
             return Err(TrainError::Settings(format!(

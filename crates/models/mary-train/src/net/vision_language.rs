@@ -6,7 +6,7 @@ use super::layout::{Entry, Layout, Tensors};
 use super::model::{Net, Workspace};
 use super::parameters::{Given, Gradients, Packed, Parameters};
 use super::vision::{VisionEncoder, VisionWorkspace};
-use crate::TrainError;
+use crate::{Result, TrainError};
 use mary_weights::architecture::Architecture;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub struct VisionLanguageWorkspace {
 
 impl VisionLanguageNet {
     /// Prepares the model that a `llava` configuration describes.
-    pub fn open(config: &Value) -> Result<Self, TrainError> {
+    pub fn open(config: &Value) -> Result<Self> {
         let kind = config["model_type"].as_str().unwrap_or_default();
         if kind != "llava" {
             return Err(TrainError::Settings(format!(
@@ -93,7 +93,7 @@ impl VisionLanguageNet {
         (of((b.0, t.0)), of((b.1, t.1)))
     }
 
-    fn check(&self, (base, turned): (&[f32], &[f32])) -> Result<(), TrainError> {
+    fn check(&self, (base, turned): (&[f32], &[f32])) -> Result<()> {
         match base.len() == self.total && turned.len() == self.total {
             true => Ok(()),
             false => Err(TrainError::Settings(format!(
@@ -114,7 +114,7 @@ impl VisionLanguageNet {
         scale: f32,
         gradient: &mut [f32],
         ws: &mut VisionLanguageWorkspace,
-    ) -> Result<f64, TrainError> {
+    ) -> Result<f64> {
         self.check((base, turned))?;
         self.check((&*gradient, turned))?;
         let (seeing, speaking) = self.split(base, turned);
@@ -155,7 +155,7 @@ impl VisionLanguageNet {
         (base, turned): (&[f32], &[f32]),
         pack: &VisionPack,
         ws: &mut VisionLanguageWorkspace,
-    ) -> Result<Vec<f32>, TrainError> {
+    ) -> Result<Vec<f32>> {
         self.check((base, turned))?;
         let (seeing, speaking) = self.split(base, turned);
         self.encoder

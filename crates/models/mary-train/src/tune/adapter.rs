@@ -1,8 +1,8 @@
 //! Adapters on disk in PEFT's layout.
 
-use crate::TrainError;
 use crate::hf::{Storage, Writer, write_whole};
 use crate::net::AdapterLayout;
+use crate::{Result, TrainError};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(super) struct Adapter {
 }
 
 impl Adapter {
-    pub(super) fn save_weights(&self, folder: &Path) -> Result<(), TrainError> {
+    pub(super) fn save_weights(&self, folder: &Path) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(TrainError::file(folder))?;
         let mut writer = Writer::new(Storage::F32);
         for (name, dims, place) in self.layout.tensors() {
@@ -28,7 +28,7 @@ impl Adapter {
         writer.write(&folder.join(WEIGHTS))
     }
 
-    pub(super) fn save_config(&self, folder: &Path, base: &Path) -> Result<(), TrainError> {
+    pub(super) fn save_config(&self, folder: &Path, base: &Path) -> Result<()> {
         let config = json!({
             "peft_type": "LORA",
             "task_type": "CAUSAL_LM",

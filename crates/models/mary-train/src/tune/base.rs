@@ -6,11 +6,11 @@ use std::path::Path;
 use mary_weights::architecture::Architecture;
 use mary_weights::{Checkpoint, TensorType};
 
-use crate::TrainError;
 use crate::learner::{Device, NumberType};
 use crate::net::layout::Tensors;
 use crate::net::stored::{Stored, read_flat};
 use crate::net::{Frozen, Layout, Net};
+use crate::{Result, TrainError};
 
 pub(crate) struct Base {
     pub(crate) checkpoint: Checkpoint,
@@ -26,7 +26,7 @@ impl Base {
         path: &Path,
         (device, numbers): (Device, Option<NumberType>),
         pack: usize,
-    ) -> Result<Self, TrainError> {
+    ) -> Result<Self> {
         let fail = |e: mary_contract::ModelError| TrainError::content(path, e);
         let checkpoint = Checkpoint::open(path).map_err(fail)?;
         let architecture = Architecture::resolve(checkpoint.config()).map_err(fail)?;
@@ -47,11 +47,7 @@ impl Base {
         })
     }
 
-    fn layout(
-        checkpoint: &Checkpoint,
-        architecture: &Architecture,
-        apart: bool,
-    ) -> Result<Layout, TrainError> {
+    fn layout(checkpoint: &Checkpoint, architecture: &Architecture, apart: bool) -> Result<Layout> {
         let holds = |name: &str| checkpoint.info(name).is_some();
         let ends = format!("{}.weight", architecture.names.positions);
         let names = checkpoint.tensor_names();
@@ -112,7 +108,7 @@ impl Base {
             .sum()
     }
 
-    pub(crate) fn numbers(&self) -> Result<(Vec<f32>, Option<Stored>), TrainError> {
+    pub(crate) fn numbers(&self) -> Result<(Vec<f32>, Option<Stored>)> {
         let flat = read_flat(&self.checkpoint, &self.net.layout)?;
         let stored = match self.apart {
             true => Some(Stored::open(&self.checkpoint, &self.net.layout)?),

@@ -1,8 +1,8 @@
 //! Conversations read into tokens, with the answers marked.
 
 use super::records::{self, Message};
-use crate::TrainError;
 use crate::net::{Packed, Segment};
+use crate::{Result, TrainError};
 use mary_contract::{Part, Prompt, PromptForm, Speaker, Turn};
 use mary_weights::{ChatTemplate, Tokenizer};
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads a whole file; a bad line is an error that names it.
-    pub(super) fn read(&self, path: &Path) -> Result<Vec<Example>, TrainError> {
+    pub(super) fn read(&self, path: &Path) -> Result<Vec<Example>> {
         let mut examples = Vec::new();
         for (place, messages) in records::read(path)? {
             let fail = |what: String| TrainError::content(path, format!("{place}: {what}"));

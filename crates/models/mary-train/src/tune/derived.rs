@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{TuneEvent, TuneReport, TuneSettings, merge, merged_model, tune};
 use crate::provenance::{MergedProvenance, Provenance, Reuse};
-use crate::{Storage, TrainError};
+use crate::{Result, Storage, TrainError};
 
 #[derive(Debug)]
 pub struct Derived {
@@ -22,7 +22,7 @@ pub struct Derived {
 pub fn derive(
     settings: &TuneSettings,
     on_event: &mut dyn FnMut(TuneEvent) -> ControlFlow<()>,
-) -> Result<Derived, TrainError> {
+) -> Result<Derived> {
     let (base, adapter) = (&settings.model, &settings.out);
     let tuned = match Provenance::planned(settings)?.reuse(adapter)? {
         Reuse::Same => None,
@@ -56,7 +56,7 @@ pub fn derive(
 }
 
 /// Beside its place first: a folder that is there is a folder that is whole.
-fn merge_whole(base: &Path, adapter: &Path, merged: &Path) -> Result<(), TrainError> {
+fn merge_whole(base: &Path, adapter: &Path, merged: &Path) -> Result<()> {
     let unfinished = adapter.join("merging");
     merge(base, adapter, &unfinished, Storage::F32)?;
     if merged.exists() {

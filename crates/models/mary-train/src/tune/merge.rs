@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use super::adapter::{CONFIG, WEIGHTS, rank_and_alpha};
 use super::progress::LOG;
-use crate::TrainError;
 use crate::hf::{Storage, Writer, read_json, read_tensor, remove, write_whole};
 use crate::net::matmul::{Unit, View};
 use crate::provenance::{self, MERGED_GGUF, MergedProvenance};
+use crate::{Result, TrainError};
 
 /// The file that shows a model in Hugging Face's layout.
 const CONFIG_JSON: &str = "config.json";
@@ -41,7 +41,7 @@ struct Product {
 }
 
 /// What an adapter adds: its scale, and its matrices by the name of the layer.
-fn read(folder: &Path) -> Result<(f32, BTreeMap<String, Product>), TrainError> {
+fn read(folder: &Path) -> Result<(f32, BTreeMap<String, Product>)> {
     let path = folder.join(CONFIG);
     let config = read_json(&path)?;
     let bad = |what: String| TrainError::content(&path, what);
@@ -76,11 +76,11 @@ fn read(folder: &Path) -> Result<(f32, BTreeMap<String, Product>), TrainError> {
     Ok((scale as f32, layers))
 }
 
-fn layers(path: &Path) -> Result<BTreeMap<String, Product>, TrainError> {
+fn layers(path: &Path) -> Result<BTreeMap<String, Product>> {
     let bytes = RawBytes::of_file(path).map_err(TrainError::file(path))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| TrainError::content(path, e))?;
     let mut layers = BTreeMap::new();
-    let read = |name: &str| -> Result<(Vec<usize>, Vec<f32>), TrainError> {
+    let read = |name: &str| -> Result<(Vec<usize>, Vec<f32>)> {
         let view = tensors
             .tensor(name)
             .map_err(|e| TrainError::content(path, e))?;
@@ -133,7 +133,7 @@ fn tensor_of(checkpoint: &Checkpoint, a: &Architecture, layer: &str) -> Option<S
 /// Folds an adapter into its base model and writes the result as a new model folder, with what it was
 /// made from and how it was learned. A base in Hugging Face's layout is stored as `storage` says; of a
 /// GGUF file only the matrices that the adapter changes are stored anew, in 32 bits.
-pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Result<(), TrainError> {
+pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Result<()> {
     let fail = |e: mary_contract::ModelError| TrainError::content(model, e);
     let checkpoint = Checkpoint::open(model).map_err(fail)?;
     // Before its files are hashed: what is no adapter is not read to its end.
@@ -190,7 +190,7 @@ pub fn merged_model(folder: &Path) -> PathBuf {
 /// Larger than any file beside the weights.
 const LARGEST_SIDECAR: u64 = 512 << 20;
 
-fn carry(from: &Path, to: &Path) -> Result<(), TrainError> {
+fn carry(from: &Path, to: &Path) -> Result<()> {
     let bytes = mary_platform::read_plain(from, LARGEST_SIDECAR).map_err(TrainError::file(from))?;
     std::fs::write(to, bytes).map_err(TrainError::file(to))
 }
@@ -205,7 +205,7 @@ struct Changes {
 }
 
 impl Changes {
-    fn read(checkpoint: &Checkpoint, model: &Path, adapter: &Path) -> Result<Self, TrainError> {
+    fn read(checkpoint: &Checkpoint, model: &Path, adapter: &Path) -> Result<Self> {
         let architecture = Architecture::resolve(checkpoint.config())
             .map_err(|e| TrainError::content(model, e))?;
         let turned = architecture.names.transposed;
@@ -258,7 +258,7 @@ fn write_weights(
     changes: &Changes,
     out: &Path,
     storage: Storage,
-) -> Result<(), TrainError> {
+) -> Result<()> {
     for name in SIDECARS {
         let from = model.join(name);
         if from.exists() {

@@ -14,7 +14,6 @@ pub use merge::{merge, merged_model};
 pub use progress::{LearningStep, learning};
 pub use settings::{TuneSettings, TuningRecipe};
 
-use crate::TrainError;
 use crate::hf::remove;
 use crate::job::TrainingJob;
 use crate::learner::{ComputeSettings, Device, Learner};
@@ -23,6 +22,7 @@ use crate::net::{AdapterLayout, Frozen, Packed, Work};
 use crate::optimizer::{Moments, Schedule};
 use crate::provenance::{self, End, Ending, Provenance};
 use crate::stream::shuffle;
+use crate::{Result, TrainError};
 use adapter::Adapter;
 pub(crate) use base::Base;
 use conversation::{Example, Reader};
@@ -113,7 +113,7 @@ struct Tuner<'a> {
 pub fn tune(
     settings: &TuneSettings,
     on_event: &mut dyn FnMut(TuneEvent) -> ControlFlow<()>,
-) -> Result<TuneReport, TrainError> {
+) -> Result<TuneReport> {
     settings.check()?;
     settings.device.ready()?;
     let longest = settings.recipe.pack.max(settings.longest);
@@ -223,7 +223,7 @@ fn write_down(
     adapter: &Adapter,
     curve: &[LearningStep],
     provenance: &Provenance,
-) -> Result<(), TrainError> {
+) -> Result<()> {
     let out = &settings.out;
     remove(&out.join(adapter::CONFIG))?;
     provenance::forget(out)?;
@@ -238,10 +238,7 @@ fn write_down(
 }
 
 /// Conversations to train on and to keep back, by the seed, each in the order of the file.
-fn split(
-    examples: Vec<Example>,
-    settings: &TuneSettings,
-) -> Result<(Vec<Example>, Vec<Example>), TrainError> {
+fn split(examples: Vec<Example>, settings: &TuneSettings) -> Result<(Vec<Example>, Vec<Example>)> {
     let kept_back = (examples.len() as f64 * settings.recipe.held_out).round() as usize;
     if kept_back >= examples.len() {
         return Err(TrainError::Settings(format!(
@@ -299,7 +296,7 @@ impl<'a> Tuner<'a> {
         (base, split): (Base, bool),
         adapter: AdapterLayout,
         steps: u64,
-    ) -> Result<Self, TrainError> {
+    ) -> Result<Self> {
         let values = adapter.initial(settings.seed);
         let (flat, stored) = base.numbers()?;
         let job = TrainingJob {
@@ -336,7 +333,7 @@ impl<'a> Tuner<'a> {
         (train, held): (&[Example], &[Example]),
         stopped: bool,
         on_event: &mut dyn FnMut(TuneEvent) -> ControlFlow<()>,
-    ) -> Result<TuneReport, TrainError> {
+    ) -> Result<TuneReport> {
         if self.progress.before.is_empty() {
             self.progress.before = self.score(held)?;
         }
@@ -407,7 +404,7 @@ impl<'a> Tuner<'a> {
     }
 
     /// Scores what is kept back where it is time to; notes the best adapter and whether to stop.
-    fn evaluate(&mut self, step: u64, held: &[Example]) -> Result<Option<Evaluation>, TrainError> {
+    fn evaluate(&mut self, step: u64, held: &[Example]) -> Result<Option<Evaluation>> {
         let due = |every: u64| step.is_multiple_of(every) || step == self.schedule.steps;
         if held.is_empty() || !self.settings.recipe.evaluate_every.is_some_and(due) {
             return Ok(None);
@@ -430,7 +427,7 @@ impl<'a> Tuner<'a> {
     }
 
     /// One step over whole conversations; returns the loss and the learning rate.
-    fn step(&mut self, step: u64, examples: &[&Example]) -> Result<(f64, f64), TrainError> {
+    fn step(&mut self, step: u64, examples: &[&Example]) -> Result<(f64, f64)> {
         let settings = self.settings;
         let weight = examples.iter().map(|e| e.targets()).sum::<usize>().max(1) as f64;
         let share = examples.len().div_ceil(self.slots_of(examples)).max(1);
@@ -460,7 +457,7 @@ impl<'a> Tuner<'a> {
     }
 
     /// The answers of conversations under the adapters as they are now.
-    fn score(&mut self, asked: &[Example]) -> Result<Vec<AnswerScore>, TrainError> {
+    fn score(&mut self, asked: &[Example]) -> Result<Vec<AnswerScore>> {
         let all: Vec<&Example> = asked.iter().collect();
         let work: Vec<Work> = packs(&all, ENOUGH)
             .into_iter()

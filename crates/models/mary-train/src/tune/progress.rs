@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{AnswerScore, Evaluation, TuneReport, Tuner};
-use crate::TrainError;
 use crate::hf::{read_if_there, write_whole};
 use crate::state::{self, State};
+use crate::{Result, TrainError};
 
 /// The file a tuning resumes from, beside the adapter.
 pub(super) const STATE: &str = "state.safetensors";
@@ -60,7 +60,7 @@ impl Tuner<'_> {
         self.settings.out.join(STATE)
     }
 
-    pub(super) fn save(&mut self) -> Result<(), TrainError> {
+    pub(super) fn save(&mut self) -> Result<()> {
         self.learner.fetch()?;
         let out = &self.settings.out;
         std::fs::create_dir_all(out).map_err(TrainError::file(out))?;
@@ -82,7 +82,7 @@ impl Tuner<'_> {
 
     /// Goes on where an unfinished tuning of the same recipe stopped. A state of another recipe is left
     /// behind: whoever calls has made sure that this folder may be written to.
-    pub(super) fn resume(&mut self) -> Result<(), TrainError> {
+    pub(super) fn resume(&mut self) -> Result<()> {
         let path = self.state();
         let Ok(Some(mut state)) = State::<Progress>::load(&path, &self.recipe) else {
             return Ok(());
@@ -160,7 +160,7 @@ pub(super) fn steps(report: &TuneReport, rate: impl Fn(u64) -> f64) -> Vec<Learn
     told.collect()
 }
 
-pub(super) fn write(folder: &Path, steps: &[LearningStep]) -> Result<(), TrainError> {
+pub(super) fn write(folder: &Path, steps: &[LearningStep]) -> Result<()> {
     let path = folder.join(LOG);
     let mut text = String::new();
     for step in steps {
@@ -171,7 +171,7 @@ pub(super) fn write(folder: &Path, steps: &[LearningStep]) -> Result<(), TrainEr
 }
 
 /// The learning curve of an adapter or of a model that was merged with one; None where there is none.
-pub fn learning(folder: &Path) -> Result<Option<Vec<LearningStep>>, TrainError> {
+pub fn learning(folder: &Path) -> Result<Option<Vec<LearningStep>>> {
     let path = folder.join(LOG);
     let Some(text) = read_if_there(&path)? else {
         return Ok(None);

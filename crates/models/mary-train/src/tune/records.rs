@@ -2,7 +2,7 @@
 //! Alpaca (`instruction`, `input`, `output`), the last two as LLaMA-Factory takes them; one record a line,
 //! or one list of records. What a form can say and this program cannot learn is refused by name.
 
-use crate::TrainError;
+use crate::{Result, TrainError};
 use serde_json::Value;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ impl Message {
 }
 
 /// Reads a file of conversations; each comes with its place in words, for messages.
-pub(super) fn read(path: &Path) -> Result<Vec<(String, Vec<Message>)>, TrainError> {
+pub(super) fn read(path: &Path) -> Result<Vec<(String, Vec<Message>)>> {
     let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA)
         .map_err(TrainError::file(path))?;
     let text = text.trim_start_matches('\u{feff}');

@@ -1,8 +1,8 @@
 //! What can be chosen about tuning, and the papers' recipes by name.
 
-use crate::TrainError;
 use crate::learner::{Device, NumberType};
 use crate::optimizer::{AdamW, Decline};
+use crate::{Result, TrainError};
 use mary_contract::PromptForm;
 use mary_weights::architecture::Architecture;
 use mary_weights::architecture::config::QkvNames;
@@ -111,7 +111,7 @@ impl TuneSettings {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), TrainError> {
+    pub(super) fn check(&self) -> Result<()> {
         let recipe = &self.recipe;
         let fail = |what: &str| Err(TrainError::Settings(what.to_owned()));
         if recipe.rank == 0 {

@@ -2,7 +2,7 @@
 
 use crate::corpus::scenes::{Phrase, Question, Scene, lesson};
 use crate::net::{Segment, VisionPack, patches};
-use crate::{TrainError, tokenizer};
+use crate::{Result, TrainError, tokenizer};
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::VisionSize;
@@ -17,7 +17,7 @@ const END_WEIGHT: f32 = 0.1;
 const TOKENIZER_LESSONS: u64 = 2_000;
 
 /// A tokenizer trained on the words of lessons, with a token for pictures behind all others.
-pub(super) fn train_tokenizer(vocabulary: usize) -> Result<Tokenizer, TrainError> {
+pub(super) fn train_tokenizer(vocabulary: usize) -> Result<Tokenizer> {
     let words = |number| {
         let phrases = lesson(0, number).phrases.into_iter();
         phrases.map(|phrase| phrase.text).collect::<String>()
@@ -39,7 +39,7 @@ pub(super) struct LessonEncoder {
 }
 
 impl LessonEncoder {
-    pub(super) fn new(tokenizer: Tokenizer, size: VisionSize) -> Result<Self, TrainError> {
+    pub(super) fn new(tokenizer: Tokenizer, size: VisionSize) -> Result<Self> {
         let image = tokenizer::token_id(&tokenizer, IMAGE)?;
         let end = tokenizer::token_id(&tokenizer, tokenizer::END)?;
         Ok(Self {
@@ -51,12 +51,7 @@ impl LessonEncoder {
     }
 
     /// Adds one picture and the texts about it, in which the tokens of answers count.
-    fn add(
-        &self,
-        pack: &mut VisionPack,
-        scene: &Scene,
-        phrases: &[Phrase],
-    ) -> Result<(), TrainError> {
+    fn add(&self, pack: &mut VisionPack, scene: &Scene, phrases: &[Phrase]) -> Result<()> {
         let size = &self.size;
         let side = size.image / size.patch.max(1);
         let mut tokens = vec![self.image; side * side];
@@ -85,11 +80,7 @@ impl LessonEncoder {
         Ok(())
     }
 
-    pub(super) fn lessons(
-        &self,
-        seed: u64,
-        numbers: std::ops::Range<u64>,
-    ) -> Result<VisionPack, TrainError> {
+    pub(super) fn lessons(&self, seed: u64, numbers: std::ops::Range<u64>) -> Result<VisionPack> {
         let mut pack = VisionPack::default();
         for number in numbers {
             let lesson = lesson(seed, number);
@@ -100,11 +91,7 @@ impl LessonEncoder {
 
     /// One question with each of its answers in turn, all about this picture; what counts are the tokens
     /// of the answers.
-    pub(super) fn answers(
-        &self,
-        scene: &Scene,
-        question: &Question,
-    ) -> Result<Vec<VisionPack>, TrainError> {
+    pub(super) fn answers(&self, scene: &Scene, question: &Question) -> Result<Vec<VisionPack>> {
         let answers = question.kind.answers().iter();
         answers
             .map(|answer| {

@@ -16,7 +16,7 @@ use crate::growth::{
 use crate::learner::{Slots, finite, pool};
 use crate::net::{DEVIATION, Entry, MEAN, VisionLanguageNet, VisionLanguageWorkspace, VisionPack};
 use crate::optimizer::{Moments, update};
-use crate::{TrainError, tokenizer};
+use crate::{Result, TrainError, tokenizer};
 use lessons::{LessonEncoder, train_tokenizer};
 use probe::{VisionProber, Weights};
 use rayon::prelude::*;
@@ -42,10 +42,7 @@ struct VisionGrower<'a> {
 
 /// Grows a model that sees, or goes on where the folder holds an unfinished run of the same recipe. The
 /// callback sees every event and can stop the run; its state is then saved.
-pub fn grow_vision(
-    settings: &VisionSettings,
-    on_event: OnEvent<'_>,
-) -> Result<GrowReport, TrainError> {
+pub fn grow_vision(settings: &VisionSettings, on_event: OnEvent<'_>) -> Result<GrowReport> {
     let course = &settings.course;
     settings.check()?;
     std::fs::create_dir_all(&course.out).map_err(TrainError::file(&course.out))?;
@@ -63,7 +60,7 @@ pub fn grow_vision(
 }
 
 impl<'a> VisionGrower<'a> {
-    fn open(settings: &'a VisionSettings) -> Result<(Run<'a>, Self), TrainError> {
+    fn open(settings: &'a VisionSettings) -> Result<(Run<'a>, Self)> {
         let (course, size) = (&settings.course, &settings.size);
         let train = || train_tokenizer(size.vocabulary);
         let tokenizer = tokenizer::load_or_train(&course.out, train)?;
@@ -100,14 +97,14 @@ impl Grown for VisionGrower<'_> {
         self.step
     }
 
-    fn step(&mut self, (step, rate): (u64, f64)) -> Result<Option<Stepped>, TrainError> {
+    fn step(&mut self, (step, rate): (u64, f64)) -> Result<Option<Stepped>> {
         let course = &self.settings.course;
         let (batch, count) = (course.batch as u64, self.slots.count() as u64);
         let first = self.step * batch;
         let (net, encoder, base) = (&self.net, &self.encoder, &mut self.base);
         let (turned, slots) = (&mut self.transposed, &mut self.slots);
         let (moments, groups) = (&mut self.moments, &self.groups);
-        let stepped = self.pool.install(|| -> Result<Stepped, TrainError> {
+        let stepped = self.pool.install(|| -> Result<Stepped> {
             net.transposed(base, turned);
             let lessons = |slot| {
                 let numbers = first + batch * slot / count..first + batch * (slot + 1) / count;
@@ -139,11 +136,11 @@ impl Grown for VisionGrower<'_> {
         Ok(Some(stepped))
     }
 
-    fn numbers(&mut self) -> Result<(&[f32], &Moments), TrainError> {
+    fn numbers(&mut self) -> Result<(&[f32], &Moments)> {
         Ok((&self.base, &self.moments))
     }
 
-    fn write(&mut self, folder: &Path) -> Result<(), TrainError> {
+    fn write(&mut self, folder: &Path) -> Result<()> {
         let size = &self.settings.size;
         // A convolution's matrix, as PyTorch shapes it.
         let entries = self.net.entries.iter().map(|entry| Entry {
@@ -168,7 +165,7 @@ impl Grown for VisionGrower<'_> {
         .write(folder)
     }
 
-    fn probe(&mut self, step: u64) -> Result<Option<GrowEvent>, TrainError> {
+    fn probe(&mut self, step: u64) -> Result<Option<GrowEvent>> {
         let Some(prober) = &self.prober else {
             return Ok(None);
         };

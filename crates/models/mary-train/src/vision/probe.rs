@@ -3,7 +3,7 @@
 //! from their folders.
 
 use super::lessons::LessonEncoder;
-use crate::TrainError;
+use crate::Result;
 use crate::corpus::scenes::{Posed, Scene, exam};
 use crate::net::{VisionLanguageNet, VisionLanguageWorkspace, VisionPack};
 use crate::probe::VisionReport;
@@ -31,8 +31,8 @@ impl VisionProber {
         }
     }
 
-    pub(super) fn run(&self, step: u64, now: &Weights<'_>) -> Result<VisionReport, TrainError> {
-        let shares = |shown: &(dyn Fn(&Posed) -> Scene + Sync)| -> Result<Vec<f64>, TrainError> {
+    pub(super) fn run(&self, step: u64, now: &Weights<'_>) -> Result<VisionReport> {
+        let shares = |shown: &(dyn Fn(&Posed) -> Scene + Sync)| -> Result<Vec<f64>> {
             self.exam
                 .par_iter()
                 .map_init(VisionLanguageWorkspace::default, |ws, posed| {
@@ -66,7 +66,7 @@ fn share(
     scene: &Scene,
     posed: &Posed,
     ws: &mut VisionLanguageWorkspace,
-) -> Result<f64, TrainError> {
+) -> Result<f64> {
     let mut sums = Vec::with_capacity(4);
     for pack in now.encoder.answers(scene, &posed.question)? {
         sums.push(probability(now, &pack, ws)?);
@@ -81,7 +81,7 @@ fn probability(
     now: &Weights<'_>,
     pack: &VisionPack,
     ws: &mut VisionLanguageWorkspace,
-) -> Result<f64, TrainError> {
+) -> Result<f64> {
     let logits = now.net.logits(now.numbers, pack, ws)?;
     let vocabulary = now.net.text.architecture.vocab;
     let rows = logits.chunks_exact(vocabulary).zip(&pack.packed.targets);

@@ -1,9 +1,9 @@
 //! What can be chosen about growing a model that sees, its named sizes, and its `config.json`.
 
-use crate::TrainError;
 use crate::growth::Course;
 use crate::hf::Storage;
 use crate::net::{Activation, Family, Shape};
+use crate::{Result, TrainError};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub struct VisionSize {
 }
 
 impl VisionSize {
-    pub fn named(name: &str) -> Result<Self, TrainError> {
+    pub fn named(name: &str) -> Result<Self> {
         let (width, tower_layers, layers, heads) = match name {
             "pico" => (48, 2, 3, 3),
             "nano" => (64, 3, 4, 4),
@@ -118,7 +118,7 @@ impl VisionSettings {
         Self { course, size }
     }
 
-    pub(crate) fn check(&self) -> Result<(), TrainError> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.course.check()?;
         let size = &self.size;
         if size.heads == 0 || !size.width.is_multiple_of(2 * size.heads) {

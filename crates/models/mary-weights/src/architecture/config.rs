@@ -23,10 +23,11 @@ mod relative;
 mod rope;
 mod sparse;
 
-use mary_contract::ModelError;
 use serde::{Deserialize, Deserializer};
 
 use fields::refused;
+
+use crate::fault::Result;
 
 pub use fields::Fields;
 pub use paired::Source;
@@ -367,7 +368,7 @@ impl Architecture {
         before.filter(|k| !k.recurrent).count()
     }
 
-    fn check(&self) -> Result<(), ModelError> {
+    fn check(&self) -> Result<()> {
         let wrong = |message: String| Err(refused(message));
         let sizes = [
             ("hidden size", self.hidden),

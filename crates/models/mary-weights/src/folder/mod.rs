@@ -8,11 +8,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use mary_contract::ModelError;
 use mary_platform::read_plain;
 use serde_json::Value;
 
 use crate::fault;
+use crate::fault::Result;
 use crate::mapped::Mapped;
 use crate::stored::Stored;
 
@@ -50,7 +50,7 @@ pub(crate) struct Sidecars {
 }
 
 impl Sidecars {
-    pub fn read(folder: &Path) -> Result<Self, ModelError> {
+    pub fn read(folder: &Path) -> Result<Self> {
         let mut found = Self {
             folder: folder.to_owned(),
             files: BTreeMap::new(),
@@ -66,7 +66,7 @@ impl Sidecars {
         Ok(found)
     }
 
-    pub fn with_tokenizer(mut self, folder: &Path) -> Result<Self, ModelError> {
+    pub fn with_tokenizer(mut self, folder: &Path) -> Result<Self> {
         let other = Self::read(folder)?;
         let vocabulary = |name: &str| PLAIN_TOKENIZER.contains(&name) || name == "tokenizer.json";
         if !other.files.keys().any(|name| vocabulary(name)) {
@@ -85,7 +85,7 @@ impl Sidecars {
         Ok(self)
     }
 
-    fn add(&mut self, name: &'static str) -> Result<(), ModelError> {
+    fn add(&mut self, name: &'static str) -> Result<()> {
         let path = self.folder.join(name);
         match read_plain(&path, LARGEST_SIDECAR) {
             Ok(bytes) => {
@@ -128,7 +128,7 @@ impl Sidecars {
     }
 
     /// `config.json`, which must be an object.
-    pub fn config(&self) -> Result<Value, ModelError> {
+    pub fn config(&self) -> Result<Value> {
         let path = self.folder.join("config.json");
         let bytes = self.get("config.json").ok_or_else(|| {
             fault::missing(
@@ -181,7 +181,7 @@ enum Format {
 }
 
 /// All tensors of one torch or safetensors file as 32-bit numbers, whatever they are for.
-pub fn read_tensors(path: &Path) -> Result<BTreeMap<String, Vec<f32>>, ModelError> {
+pub fn read_tensors(path: &Path) -> Result<BTreeMap<String, Vec<f32>>> {
     let file = Mapped::open(path)?;
     let format = match file.starts_with(b"PK") {
         true => Format::Torch,
@@ -201,7 +201,7 @@ pub fn read_tensors(path: &Path) -> Result<BTreeMap<String, Vec<f32>>, ModelErro
 
 impl Weights {
     /// Finds and maps the weight files of a folder, in the order transformers looks for them.
-    pub fn open(folder: &Path) -> Result<Self, ModelError> {
+    pub fn open(folder: &Path) -> Result<Self> {
         for (single, format) in [
             ("model.safetensors", Format::Safetensors),
             ("pytorch_model.bin", Format::Torch),
@@ -223,12 +223,12 @@ impl Weights {
         .hint("fetch the weights into the folder"))
     }
 
-    pub fn compiled(bytes: &'static [u8]) -> Result<Self, ModelError> {
+    pub fn compiled(bytes: &'static [u8]) -> Result<Self> {
         let file = Mapped::compiled("(builtin)/model.safetensors", bytes);
         Self::map(vec![file], Format::Safetensors)
     }
 
-    fn map(files: Vec<Mapped>, format: Format) -> Result<Self, ModelError> {
+    fn map(files: Vec<Mapped>, format: Format) -> Result<Self> {
         let mut tensors = BTreeMap::new();
         for (index, file) in files.iter().enumerate() {
             let found = match format {
@@ -240,7 +240,7 @@ impl Weights {
         Ok(Self { files, tensors })
     }
 
-    fn sharded(folder: &Path, index: &Path, format: Format) -> Result<Self, ModelError> {
+    fn sharded(folder: &Path, index: &Path, format: Format) -> Result<Self> {
         let place = weight_map(index)?;
         let names: BTreeSet<&str> = place.values().map(String::as_str).collect();
         let mut missing = Vec::new();
@@ -288,7 +288,7 @@ impl Weights {
 
 /// Which tensor lies in which file. File names must be plain names: an index from elsewhere must
 /// not make us open files outside the folder.
-fn weight_map(index: &Path) -> Result<BTreeMap<String, String>, ModelError> {
+fn weight_map(index: &Path) -> Result<BTreeMap<String, String>> {
     let bytes = read_plain(index, LARGEST_SIDECAR).map_err(|e| fault::io(index, &e))?;
     let parsed: Value = serde_json::from_slice(&bytes)
         .map_err(|e| fault::bad(index, format!("is not JSON: {e}")))?;

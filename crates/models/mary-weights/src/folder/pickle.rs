@@ -101,38 +101,22 @@ impl Machine<'_> {
                 b'(' => self.marks.push(self.stack.len()),
                 b')' => self.push(Node::Tuple(Vec::new())),
                 b't' | 0x85..=0x87 => {
-                    let items = if op == b't' {
-                        self.since_mark()?
-                    } else {
-                        self.pop_many(usize::from(op - 0x84))?
-                    };
+                    let items = self.items(op == b't', usize::from(op.wrapping_sub(0x84)))?;
                     self.push(Node::Tuple(items));
                 }
                 b']' => self.push(Node::List(Vec::new())),
                 b'}' => self.push(Node::Dict(Vec::new())),
                 b'a' | b'e' => {
-                    let items = if op == b'a' {
-                        self.pop_many(1)?
-                    } else {
-                        self.since_mark()?
-                    };
+                    let items = self.items(op == b'e', 1)?;
                     self.append(items)?;
                 }
                 b's' | b'u' => {
-                    let items = if op == b's' {
-                        self.pop_many(2)?
-                    } else {
-                        self.since_mark()?
-                    };
+                    let items = self.items(op == b'u', 2)?;
                     self.set_items(&items)?;
                 }
                 b'q' | b'r' | 0x94 => self.remember(op)?,
                 b'h' | b'j' => {
-                    let slot = if op == b'h' {
-                        usize::from(self.byte()?)
-                    } else {
-                        self.u32()?
-                    };
+                    let slot = self.slot(op)?;
                     let id = self.memo.get(slot).copied().flatten();
                     self.stack
                         .push(id.ok_or_else(|| format!("memo {slot} was never set"))?);
@@ -199,6 +183,23 @@ impl Machine<'_> {
             return Err("takes from an empty stack".into());
         }
         Ok(self.stack.split_off(mark))
+    }
+
+    /// So many things, or all since the mark.
+    fn items(&mut self, marked: bool, n: usize) -> Result<Vec<Id>, Refusal> {
+        match marked {
+            true => self.since_mark(),
+            false => self.pop_many(n),
+        }
+    }
+
+    /// Which memo is meant.
+    fn slot(&mut self, op: u8) -> Result<usize, Refusal> {
+        match op {
+            b'q' | b'h' => Ok(usize::from(self.byte()?)),
+            b'r' | b'j' => self.u32(),
+            _ => Ok(self.memo.len()),
+        }
     }
 
     fn integer(&mut self, op: u8) -> Result<(), Refusal> {
@@ -286,11 +287,7 @@ impl Machine<'_> {
     }
 
     fn remember(&mut self, op: u8) -> Result<(), Refusal> {
-        let slot = match op {
-            b'q' => usize::from(self.byte()?),
-            b'r' => self.u32()?,
-            _ => self.memo.len(),
-        };
+        let slot = self.slot(op)?;
         let id = *self.stack.last().ok_or("remembers an empty stack")?;
         // torch numbers its memos one after the other; a far slot would only make us allocate.
         if slot > self.memo.len() + 256 {

@@ -4,11 +4,12 @@ use mary_contract::ModelError;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
 use crate::fault;
+use crate::fault::Result;
 use crate::mapped::Mapped;
 use crate::stored::{Layout, Stored};
 use crate::{TensorInfo, TensorType};
 
-pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored)>, ModelError> {
+pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored)>> {
     // Before the crate adds offsets up: they must lie inside the file, or the sum could overflow.
     check_size(file)?;
     let (header, metadata) = SafeTensors::read_metadata(file).map_err(|e| damaged(file, &e))?;
@@ -62,29 +63,24 @@ fn tensor_type(dtype: Dtype) -> Option<TensorType> {
 
 fn damaged(file: &Mapped, error: &SafeTensorError) -> ModelError {
     let size = file.len();
+    let bad = |message: String| fault::bad(&file.path, message);
     match error {
-        SafeTensorError::HeaderTooSmall | SafeTensorError::InvalidHeaderLength => fault::bad(
-            &file.path,
-            format!("is not a complete safetensors file: {size} bytes do not hold its header"),
-        )
+        SafeTensorError::HeaderTooSmall | SafeTensorError::InvalidHeaderLength => bad(format!(
+            "is not a complete safetensors file: {size} bytes do not hold its header"
+        ))
         .hint("fetch the file again"),
-        SafeTensorError::MetadataIncompleteBuffer => fault::bad(
-            &file.path,
-            format!("its {size} bytes are more than its header describes"),
-        )
+        SafeTensorError::MetadataIncompleteBuffer => bad(format!(
+            "its {size} bytes are more than its header describes"
+        ))
         .hint("fetch the file again"),
-        SafeTensorError::InvalidOffset(tensor) => fault::bad(
-            &file.path,
-            format!("tensor `{tensor}` has offsets that do not follow the tensor before it"),
-        ),
-        SafeTensorError::TensorInvalidInfo => fault::bad(
-            &file.path,
-            format!(
-                "{} has a shape that does not match its bytes",
-                misshapen(file).map_or("a tensor".into(), |t| format!("tensor `{t}`"))
-            ),
-        ),
-        other => fault::bad(&file.path, format!("is not a safetensors file: {other}")),
+        SafeTensorError::InvalidOffset(tensor) => bad(format!(
+            "tensor `{tensor}` has offsets that do not follow the tensor before it"
+        )),
+        SafeTensorError::TensorInvalidInfo => {
+            let named = misshapen(file).map_or("a tensor".into(), |t| format!("tensor `{t}`"));
+            bad(format!("{named} has a shape that does not match its bytes"))
+        }
+        other => bad(format!("is not a safetensors file: {other}")),
     }
 }
 
@@ -101,7 +97,7 @@ fn span(tensor: &serde_json::Value) -> Option<(u64, u64)> {
 }
 
 /// Refuses a file that is shorter than its header promises, naming the first tensor cut off.
-fn check_size(file: &Mapped) -> Result<(), ModelError> {
+fn check_size(file: &Mapped) -> Result<()> {
     let (Some(length), Some(header)) = (file.first_chunk::<8>(), header(file)) else {
         return Ok(()); // no header to speak of: the crate says what is wrong
     };

@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::io::{Cursor, Read};
 
-use mary_contract::ModelError;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::pickle::{self, Tensor};
 use crate::TensorInfo;
 use crate::fault;
+use crate::fault::Result;
 use crate::mapped::Mapped;
 use crate::stored::{Layout, Stored};
 
 /// Largest description of tensors that is read: a model of a hundred thousand tensors takes less.
 const MAX_PICKLE: u64 = 64 << 20;
 
-pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored)>, ModelError> {
+pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored)>> {
     let bad = |message: String| fault::bad(&file.path, message);
     if !file.starts_with(b"PK") {
         return Err(bad("is not a torch checkpoint in zip form".into()).hint(

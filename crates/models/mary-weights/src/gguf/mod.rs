@@ -18,10 +18,10 @@ pub use rewrite::{Additions, ControlVector, control_vector_file, read_control_ve
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mary_contract::ModelError;
 use serde_json::Value;
 
 use crate::architecture::Architecture;
+use crate::fault::Result;
 use crate::mapped::Mapped;
 use crate::stored::Stored;
 use crate::{bounds, fault};
@@ -36,7 +36,7 @@ pub(crate) struct Gguf {
 
 impl Gguf {
     /// Reads a file, or all parts of a model in their order.
-    pub fn read(files: &[Mapped]) -> Result<Self, ModelError> {
+    pub fn read(files: &[Mapped]) -> Result<Self> {
         let mut whole: Option<Metadata> = None;
         let mut stored = BTreeMap::new();
         for (number, file) in files.iter().enumerate() {
@@ -68,7 +68,7 @@ impl Gguf {
         file: &Mapped,
         (number, count): (usize, usize),
         stored: &mut BTreeMap<String, Stored>,
-    ) -> Result<Metadata, ModelError> {
+    ) -> Result<Metadata> {
         let bad = |why: String| fault::bad(&file.path, why);
         let mut reader = Reader::new(file);
         let (metadata, directory) = reader.header().map_err(|why| {

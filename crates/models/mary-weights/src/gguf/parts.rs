@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::ModelError;
-
 use crate::fault;
+use crate::fault::Result;
 use crate::mapped::Mapped;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +36,7 @@ impl<'a> Part<'a> {
 }
 
 /// The file, or all parts of the model that it is a part of.
-pub(crate) fn open(path: &Path) -> Result<Vec<Mapped>, ModelError> {
+pub(crate) fn open(path: &Path) -> Result<Vec<Mapped>> {
     let name = path.file_name().and_then(|n| n.to_str());
     let name = name.unwrap_or_default();
     let Some(part) = Part::read(name) else {

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::ModelError;
 use serde_json::{Value, json};
 
 mod kinds;
@@ -17,6 +16,7 @@ mod names;
 use self::kinds::ProjectorKind;
 use super::Gguf;
 use crate::fault;
+use crate::fault::Result;
 use crate::gguf::header::Metadata;
 use crate::mapped::Mapped;
 use crate::stored::Stored;
@@ -32,7 +32,7 @@ pub(crate) struct Projector {
 
 impl Projector {
     /// Reads a file, which is the one of this number among those of the model.
-    pub fn read(file: &Mapped, number: usize) -> Result<Self, ModelError> {
+    pub fn read(file: &Mapped, number: usize) -> Result<Self> {
         let bad = |why: String| fault::bad(&file.path, why);
         let mut stored = BTreeMap::new();
         let metadata = Gguf::part(file, (0, 1), &mut stored)?;

@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use mary_contract::{ErrorKind, ModelError};
 use mary_kernels::dequant;
 use mary_platform::Replacement;
 
 use super::header::{Described, Reader};
-use crate::fault;
+use crate::fault::{self, Result, bad_request};
 use crate::mapped::Mapped;
 use crate::stored::Stored;
 
@@ -78,7 +77,7 @@ pub(crate) fn rewrite(
     tensors: &BTreeMap<String, Stored>,
     out: &Path,
     additions: &dyn Additions,
-) -> Result<(), ModelError> {
+) -> Result<()> {
     let bad = |why: String| fault::bad(&file.path, why);
     let mut reader = Reader::new(file);
     let (metadata, count) = reader.metadata().map_err(bad)?;
@@ -101,8 +100,7 @@ pub(crate) fn rewrite(
             whole,
         });
     }
-    let cannot =
-        |e: io::Error| ModelError::new(ErrorKind::BadRequest, format!("{}: {e}", out.display()));
+    let cannot = |e: io::Error| bad_request(format!("{}: {e}", out.display()));
     let mut to = Replacement::begin(out).map_err(cannot)?;
     to.write_all(&head(
         file.get(..before).unwrap_or_default(),
@@ -161,7 +159,7 @@ const ALIGNMENT: usize = 32;
 pub type ControlVector = BTreeMap<usize, Vec<f32>>;
 
 /// Reads a control vector; all directions are as long as the first.
-pub fn read_control_vector(path: &Path) -> Result<ControlVector, ModelError> {
+pub fn read_control_vector(path: &Path) -> Result<ControlVector> {
     let file = Mapped::open(path)?;
     let bad = |why: String| fault::bad(path, why);
     let mut reader = Reader::new(&file);

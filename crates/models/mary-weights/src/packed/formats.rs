@@ -138,13 +138,8 @@ fn columns(method: &Method, stem: &str, parts: &mut Parts<'_>) -> Made {
         }
         _ => (Order::Awq, Zeros::Awq(zeros)),
     };
-    let mut made = recipe(
-        (outputs, inputs),
-        kind,
-        (order, digits),
-        (scales, place),
-        zeros,
-    );
+    let (rows, digits, scaled) = ((outputs, inputs), (order, digits), (scales, place));
+    let mut made = recipe(rows, kind, digits, scaled, zeros);
     made.groups = parts.order(&part("g_idx"), inputs)?;
     Ok(made)
 }
@@ -220,13 +215,8 @@ fn packed(stem: &str, parts: &mut Parts<'_>) -> Made {
     };
     let kind = blocks_of(bits, matches!(zeros, Zeros::All(_)), &scales);
     let order = rows_of(bits, 4 * columns, false);
-    let mut made = recipe(
-        (outputs, inputs),
-        kind,
-        (order, digits),
-        (scales, place),
-        zeros,
-    );
+    let (rows, digits, scaled) = ((outputs, inputs), (order, digits), (scales, place));
+    let mut made = recipe(rows, kind, digits, scaled, zeros);
     made.groups = parts.order(&part("g_idx"), inputs)?;
     Ok(made)
 }
@@ -249,16 +239,16 @@ fn bytes(stem: &str, digits: Stored, block: Option<(usize, usize)>, parts: &mut 
         None => part("_scale"),
     };
     let scales = parts.need(&named, FLOATS)?;
-    let place = place_of(&scales.info.shape, (outputs, inputs), block)?;
+    let rows = (outputs, inputs);
+    let place = place_of(&scales.info.shape, rows, block)?;
     if digits.info.dtype == TensorType::F8E4m3 {
         let digits = (rows_of(8, inputs, false), digits);
-        let zeros = Zeros::All(0);
         let mut made = recipe(
-            (outputs, inputs),
+            rows,
             TensorType::Fp8,
             digits,
             (scales, place),
-            zeros,
+            Zeros::All(0),
         );
         made.coding = Coding::E4m3;
         return Ok(made);
@@ -274,13 +264,7 @@ fn bytes(stem: &str, digits: Stored, block: Option<(usize, usize)>, parts: &mut 
     };
     let kind = blocks_of(8, symmetric, &scales);
     let digits = (rows_of(8, inputs, true), digits);
-    Ok(recipe(
-        (outputs, inputs),
-        kind,
-        digits,
-        (scales, place),
-        zeros,
-    ))
+    Ok(recipe(rows, kind, digits, (scales, place), zeros))
 }
 
 /// bitsandbytes' INT8: the largest number of each row stands for 127.
@@ -298,10 +282,8 @@ fn rows_of_bytes(stem: &str, parts: &mut Parts<'_>) -> Made {
             ));
         }
     }
-    let scaled = (
-        scales.clone(),
-        place_of(&[outputs], (outputs, inputs), None)?,
-    );
+    let place = place_of(&[outputs], (outputs, inputs), None)?;
+    let scaled = (scales.clone(), place);
     let digits = (rows_of(8, inputs, true), digits);
     let zeros = Zeros::All(128);
     let mut made = recipe((outputs, inputs), TensorType::Int8, digits, scaled, zeros);
@@ -324,13 +306,8 @@ fn stretches(shape: Vec<usize>, size: usize, digits: Stored, scales: Stored) -> 
     let rows = (numbers / size, size);
     let place = place_of(&[rows.0], rows, None)?;
     let digits = (rows_of(4, size / 2, false), digits);
-    let mut made = recipe(
-        rows,
-        TensorType::Mxfp4,
-        digits,
-        (scales, place),
-        Zeros::All(0),
-    );
+    let (kind, scaled) = (TensorType::Mxfp4, (scales, place));
+    let mut made = recipe(rows, kind, digits, scaled, Zeros::All(0));
     made.info.shape = shape;
     Ok(made)
 }

@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use mary_contract::ModelError;
 use serde_json::Value;
 
+use crate::fault::Result;
 use crate::folder::Weights;
 use crate::mapped::Mapped;
 use crate::stored::{Layout, Stored};
@@ -52,11 +52,7 @@ pub(crate) struct Packed {
 }
 
 /// Finds the matrices of a folder that is quantised and puts them in the place of what they are made of.
-pub(crate) fn translate(
-    config: &Value,
-    folder: &Path,
-    weights: &mut Weights,
-) -> Result<Packed, ModelError> {
+pub(crate) fn translate(config: &Value, folder: &Path, weights: &mut Weights) -> Result<Packed> {
     let own = |key: &str| config.get(key).filter(|value| value.is_object());
     let settings = own("quantization_config").or_else(|| own("compression_config"));
     let mut packed = Packed::default();
@@ -101,7 +97,7 @@ fn bare(name: &str, packed: &Packed, stored: &Stored) -> bool {
 
 type Recipes = BTreeMap<String, Recipe>;
 
-fn find(method: &Method, weights: &mut Weights) -> Result<Recipes, ModelError> {
+fn find(method: &Method, weights: &mut Weights) -> Result<Recipes> {
     let mut parts = Parts {
         files: &weights.files,
         tensors: &weights.tensors,

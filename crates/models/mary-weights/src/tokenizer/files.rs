@@ -2,7 +2,6 @@
 //! `tokenizer.model`, else the plain vocabulary files of older checkpoints and of the first Qwen.
 
 use ahash::AHashMap;
-use mary_contract::{ErrorKind, ModelError};
 use serde_json::{Value, json};
 use tokenizers::AddedToken;
 use tokenizers::models::bpe::BPE;
@@ -10,7 +9,7 @@ use tokenizers::models::bpe::BPE;
 use super::pipeline::{Parts, byte_level, merge, template, word_pieces};
 use super::sentencepiece::{Prefix, Vocabulary};
 use super::{Specials, Tokenizer, guarded};
-use crate::fault;
+use crate::fault::{self, Result, not_found};
 use crate::folder::Sidecars;
 
 /// Names that special tokens have in `tokenizer_config.json` and `special_tokens_map.json`.
@@ -24,7 +23,7 @@ const ROLES: [&str; 7] = [
     "mask_token",
 ];
 
-pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer, ModelError> {
+pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer> {
     let (name, built) = if let Some(bytes) = files.get("tokenizer.json") {
         ("tokenizer.json", super::read_tokenizer(bytes))
     } else if let Some((name, bytes)) = files.sentencepiece() {
@@ -43,14 +42,11 @@ pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer, ModelE
     } else if let Some(vocab) = files.get("vocab.txt") {
         ("vocab.txt", guarded(|| from_words(vocab, files)))
     } else {
-        return Err(ModelError::new(
-            ErrorKind::NotFound,
-            format!(
-                "{}: no tokenizer; looked for tokenizer.json, tokenizer.model, vocab.json with \
+        return Err(not_found(format!(
+            "{}: no tokenizer; looked for tokenizer.json, tokenizer.model, vocab.json with \
                  merges.txt, qwen.tiktoken, and vocab.txt",
-                files.folder.display()
-            ),
-        )
+            files.folder.display()
+        ))
         .hint(
             "copy the tokenizer's files from the model's page into the folder, or name another \
              model's: --model-arg tokenizer=FOLDER or tokenizer=owner/repository",

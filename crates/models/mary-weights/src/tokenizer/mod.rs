@@ -11,9 +11,10 @@ pub(crate) mod pipeline;
 pub(crate) mod sentencepiece;
 mod tiktoken;
 
-use mary_contract::{ErrorKind, ModelError};
 use serde_json::Value;
 use tokenizers::PostProcessorWrapper;
+
+use crate::fault::{Result, bad_model};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Encoding {
@@ -101,7 +102,7 @@ impl Tokenizer {
     /// Token ids of a text. With `add_special`, the tokens the model expects around a text (BOS,
     /// `[CLS]` … `[SEP]`) are added. Special tokens written in the text itself (as a rendered chat
     /// template does) are read as such either way.
-    pub fn encode(&self, text: &str, add_special: bool) -> Result<Encoding, ModelError> {
+    pub fn encode(&self, text: &str, add_special: bool) -> Result<Encoding> {
         // A regular expression of the tokenizer's may give up, which the crate takes for a panic.
         let encoded = guarded(|| {
             limits::check_text(text, self.growth)?;
@@ -109,12 +110,8 @@ impl Tokenizer {
                 .encode(text, add_special)
                 .map_err(|e| e.to_string())
         });
-        let encoding = encoded.map_err(|e| {
-            ModelError::new(
-                ErrorKind::BadModel,
-                format!("the tokenizer could not read a text: {e}"),
-            )
-        })?;
+        let encoding =
+            encoded.map_err(|e| bad_model(format!("the tokenizer could not read a text: {e}")))?;
         Ok(Encoding {
             ids: encoding.get_ids().to_vec(),
             offsets: encoding.get_offsets().to_vec(),
@@ -128,13 +125,9 @@ impl Tokenizer {
     }
 
     /// The text of token ids; special tokens are left out.
-    pub fn decode(&self, ids: &[u32]) -> Result<String, ModelError> {
-        guarded(|| self.inner.decode(ids, true).map_err(|e| e.to_string())).map_err(|e| {
-            ModelError::new(
-                ErrorKind::BadModel,
-                format!("the tokenizer could not spell out token ids: {e}"),
-            )
-        })
+    pub fn decode(&self, ids: &[u32]) -> Result<String> {
+        guarded(|| self.inner.decode(ids, true).map_err(|e| e.to_string()))
+            .map_err(|e| bad_model(format!("the tokenizer could not spell out token ids: {e}")))
     }
 
     /// One token as people would read it; bytes that are no text on their own are shown as `�`,

@@ -514,13 +514,18 @@ fn range(entries: &[Entry]) -> Option<Estimate> {
     })
 }
 
-fn hash(parts: &[&str]) -> u64 {
+/// A hash of several words, none of which can run into the next.
+pub(crate) fn digest(parts: &[&str]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
     }
+    hasher.finalize()
+}
+
+fn hash(parts: &[&str]) -> u64 {
     let mut first = [0u8; 8];
-    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    first.copy_from_slice(&digest(parts).as_bytes()[..8]);
     u64::from_le_bytes(first)
 }

@@ -72,10 +72,7 @@ impl<'a> Subject<'a> {
 
     /// How many heads a block has. No card says it: those that answer are there.
     pub fn heads(&self) -> Result<usize, InstrumentError> {
-        let one = |head| Intervene {
-            states: vec![(Site::Head(0, head), Place::Last)],
-            ..request("a", &[], Details::default())
-        };
+        let one = |head| watching("a", [(Site::Head(0, head), Place::Last)]);
         let found = self.answers((0..MOST_HEADS).map(one).collect(), false);
         let heads = found.iter().take_while(|answer| answer.is_ok()).count();
         match found.into_iter().next() {
@@ -102,6 +99,14 @@ pub(crate) fn request(prefix: &str, continuations: &[String], details: Details) 
         },
         changes: Vec::new(),
         states: Vec::new(),
+    }
+}
+
+/// Asks for the states in some places after a prefix.
+pub(crate) fn watching(prefix: &str, places: impl IntoIterator<Item = (Site, Place)>) -> Intervene {
+    Intervene {
+        states: places.into_iter().collect(),
+        ..request(prefix, &[], Details::default())
     }
 }
 

@@ -11,7 +11,7 @@ use mary_taskfile::Material;
 use serde::Serialize;
 
 use super::Subject;
-use super::ask::request;
+use super::ask::{request, watching};
 use super::pairs::joined;
 use crate::texts::{InstrumentError, material};
 
@@ -198,10 +198,8 @@ pub fn look(
         })?)?,
         Some(lens) => {
             let all = (0..=subject.layers).map(|layer| (Site::Stream(layer), Place::Last));
-            let states = texts.texts.iter().map(|text| Intervene {
-                states: all.clone().collect(),
-                ..request(&text.text, &[], Details::default())
-            });
+            let states = texts.texts.iter();
+            let states = states.map(|text| watching(&text.text, all.clone()));
             let states = subject.ask(states.collect())?;
             let mut each = states
                 .iter()

@@ -13,6 +13,6 @@ pub mod patch;
 pub mod probe;
 pub mod steer;
 
-pub(crate) use ask::{Queue, request};
+pub(crate) use ask::{Queue, watching};
 pub use ask::{Subject, check};
 pub use exhibits::{of_lenses, of_patches, of_probes, of_steering};

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use mary_contract::{Details, Intervene, Intervened, Place, Site};
+use mary_contract::{Intervened, Place, Site};
 use mary_taskfile::Material;
 use serde_json::Value;
 
 use super::Subject;
-use super::ask::request;
+use super::ask::watching;
 use crate::texts::score::regions;
 use crate::texts::{InstrumentError, material};
 
@@ -127,13 +127,9 @@ impl Pairs {
             .pairs
             .iter()
             .flat_map(|p| [(p, &p.clean, 0), (p, &p.corrupted, 1)]);
-        let counting = sides.map(|(pair, text, side)| Intervene {
-            states: pair
-                .regions
-                .iter()
-                .map(|r| (Site::Stream(0), span(r[side])))
-                .collect(),
-            ..request(text, &[], Details::default())
+        let counting = sides.map(|(pair, text, side)| {
+            let regions = pair.regions.iter();
+            watching(text, regions.map(|r| (Site::Stream(0), span(r[side]))))
         });
         let counted = subject.ask(counting.collect())?;
         let each = self.pairs.iter().zip(counted.chunks_exact(2));

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use mary_contract::{Change, Details, Intervene, Operation, Place, Site, Vector};
+use mary_contract::{Change, Operation, Place, Site, Vector};
 use mary_stats::intervals::{cluster_ids, mean_clustered_bounded, mean_clustered_t};
 use mary_stats::linear::ridge;
 use mary_stats::multiple::holm;
@@ -12,7 +12,7 @@ use mary_taskfile::Material;
 use serde::Serialize;
 
 use super::Subject;
-use super::ask::{Lots, request};
+use super::ask::{Lots, watching};
 use super::directions::{Choice, Effect, Use, effects, end_of_region};
 use super::pairs::joined;
 use super::patch::{failed, p_of};
@@ -152,11 +152,9 @@ fn states(
     subject: &Subject<'_>,
     texts: &[ProbeText],
 ) -> Result<Vec<Vec<Vec<f64>>>, InstrumentError> {
-    let asked = texts.iter().map(|t| Intervene {
-        states: (0..=subject.layers)
-            .map(|l| (Site::Stream(l), t.place))
-            .collect(),
-        ..request(&t.text, &[], Details::default())
+    let asked = texts.iter().map(|t| {
+        let layers = 0..=subject.layers;
+        watching(&t.text, layers.map(|l| (Site::Stream(l), t.place)))
     });
     let mut layers = vec![Vec::with_capacity(texts.len()); subject.layers + 1];
     for answer in subject.ask(asked.collect())? {

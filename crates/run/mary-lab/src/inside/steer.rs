@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mary_contract::{Change, Details, Intervene, Operation, Place, Site, Vector};
+use mary_contract::{Change, Operation, Place, Site, Vector};
 use mary_taskfile::Material;
 use serde::Serialize;
 
 use super::Subject;
-use super::ask::request;
+use super::ask::watching;
 use super::directions::{Choice, Effect, Use, effects, end_of_region};
 use super::pairs::joined;
 use crate::texts::{InstrumentError, material};
@@ -94,13 +94,8 @@ pub fn learn(
 ) -> Result<Directions, InstrumentError> {
     check(subject, layers)?;
     let mean = |texts: &[String]| -> Result<Vec<Vec<f64>>, InstrumentError> {
-        let asked = texts.iter().map(|text| Intervene {
-            states: layers
-                .iter()
-                .map(|&l| (Site::Stream(l), Place::Last))
-                .collect(),
-            ..request(text, &[], Details::default())
-        });
+        let last = layers.iter().map(|&l| (Site::Stream(l), Place::Last));
+        let asked = texts.iter().map(|text| watching(text, last.clone()));
         let mut sums: Vec<Vec<f64>> = vec![Vec::new(); layers.len()];
         for answer in subject.ask(asked.collect())? {
             for (sum, state) in sums.iter_mut().zip(answer.states.iter().flatten()) {

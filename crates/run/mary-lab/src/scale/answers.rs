@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lineage::lineage;
 use crate::RunError;
+use crate::engine::summarise::digest;
 
 /// The group of studies' people, and of everybody a table puts into it.
 pub const PEOPLE: &str = "people";
@@ -243,12 +244,7 @@ pub fn item_hash(task: &str, item: &Item) -> String {
 }
 
 fn short_hash(parts: &[&str]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for part in parts {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    hasher.finalize().to_hex().chars().take(20).collect()
+    digest(parts).to_hex().chars().take(20).collect()
 }
 
 fn text(target: &Target) -> String {

@@ -14,7 +14,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, params};
 
 use super::patience::{PATIENCE, patiently};
-use crate::fault::{corrupt, io_at};
+use crate::fault::{Result, corrupt, io_at};
 
 pub(super) const FORM: i32 = 1;
 /// How long SQLite itself waits for a lock before it hands the refusal to [`patiently`].
@@ -34,7 +34,7 @@ pub(super) struct Row {
     pub(super) reply: Arc<[u8]>,
 }
 
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open(path: &Path) -> Result<Connection> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(io_at(parent))?;
     }

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use mary_contract::{Cache as _, StoreError};
+use mary_contract::Cache as _;
 use rusqlite::Connection;
 
 use super::database::{self, said};
 use super::patience::patiently;
 use super::{ResponseCache, count};
-use crate::fault::{corrupt, io_at};
+use crate::fault::{Result, corrupt, io_at};
 
 impl ResponseCache {
     /// Writes everything it holds as one plain file, the whole of it or nothing. `place` may lie on a
     /// network file system: SQLite writes beside the cache, and the finished file is copied.
-    pub fn copy_to(&mut self, place: &Path) -> Result<(), StoreError> {
+    pub fn copy_to(&mut self, place: &Path) -> Result<()> {
         self.flush()?;
         let beside = self
             .path
@@ -32,7 +32,7 @@ impl ResponseCache {
 
     /// Takes in the answers of another cache file; what is here already stays. Returns how many were
     /// new.
-    pub fn absorb(&mut self, other: &Path) -> Result<u64, StoreError> {
+    pub fn absorb(&mut self, other: &Path) -> Result<u64> {
         self.flush()?;
         let at = said(other);
         // SQLite would wait for somebody to write into a FIFO.

@@ -17,6 +17,7 @@ use mary_contract::{Cache, Key, Reply, StoreError};
 use mary_platform::notice;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use crate::fault::Result;
 use crate::finite::reply_is_finite;
 use database::{Row, Unpacked, blob_of, said};
 use patience::patiently;
@@ -94,12 +95,12 @@ impl ResponseCache {
     ///
     /// Refused on a network file system: SQLite's write-ahead log needs memory that all its readers
     /// share, and damages the file where they sit on several machines.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    pub fn open(path: &Path) -> Result<Self> {
         Self::open_on(path, crate::network_file_system(path))
     }
 
     /// The same on a file system of this kind, where several machines see it.
-    fn open_on(path: &Path, shared: Option<String>) -> Result<Self, StoreError> {
+    fn open_on(path: &Path, shared: Option<String>) -> Result<Self> {
         if let Some(kind) = shared {
             return Err(StoreError::Database {
                 path: path.to_owned(),
@@ -130,7 +131,7 @@ impl ResponseCache {
 
     /// Opens a view of the database that has at least these commits, and keeps it for the next
     /// look-ups.
-    fn look_at(&mut self, commits: u64) -> Result<(), StoreError> {
+    fn look_at(&mut self, commits: u64) -> Result<()> {
         if self
             .view
             .is_some_and(|(seen, since)| seen == commits && since.elapsed() < VIEW_AGE)
@@ -144,7 +145,7 @@ impl ResponseCache {
     }
 
     /// Closes the view: one left open would keep the write-ahead log from being taken in.
-    fn look_away(&mut self) -> Result<(), StoreError> {
+    fn look_away(&mut self) -> Result<()> {
         if self.view.take().is_some() {
             patiently(|| self.reader.execute_batch("COMMIT")).map_err(said(&self.path))?;
         }
@@ -168,7 +169,7 @@ impl ResponseCache {
         }
     }
 
-    pub fn stats(&mut self) -> Result<CacheStats, StoreError> {
+    pub fn stats(&mut self) -> Result<CacheStats> {
         self.look_away()?;
         self.writer.flush()?;
         let at = said(&self.path);
@@ -199,7 +200,7 @@ impl ResponseCache {
         })
     }
 
-    pub fn prune(&mut self, what: &Prune) -> Result<Pruned, StoreError> {
+    pub fn prune(&mut self, what: &Prune) -> Result<Pruned> {
         if *what == Prune::default() {
             return Ok(Pruned::default());
         }
@@ -235,7 +236,7 @@ impl ResponseCache {
 }
 
 impl Cache for ResponseCache {
-    fn recall(&mut self, key: &Key) -> Result<Option<Reply>, StoreError> {
+    fn recall(&mut self, key: &Key) -> Result<Option<Reply>> {
         // An answer in a form we no longer read is no answer: it is asked again and replaced.
         match self.writer.pending(key) {
             Pending::Waiting(bytes) => Ok(self.read(key, &bytes)),
@@ -254,7 +255,7 @@ impl Cache for ResponseCache {
     }
 
     /// An answer holding a number that is not one is not kept: JSON could not give it back.
-    fn keep(&mut self, key: &Key, reply: &Reply) -> Result<(), StoreError> {
+    fn keep(&mut self, key: &Key, reply: &Reply) -> Result<()> {
         if !reply_is_finite(reply) {
             return Ok(());
         }
@@ -273,7 +274,7 @@ impl Cache for ResponseCache {
         })
     }
 
-    fn flush(&mut self) -> Result<(), StoreError> {
+    fn flush(&mut self) -> Result<()> {
         self.look_away()?;
         self.writer.flush()
     }

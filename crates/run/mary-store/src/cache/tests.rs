@@ -281,10 +281,7 @@ fn a_number_that_is_none_is_not_kept() {
         continuations: vec![ContinuationScore {
             tokens: vec!["a".into()],
             logprobs: vec![f32::NAN],
-            boundary_merged: false,
-            first_unscored: false,
-            windowed: false,
-            details: None,
+            ..ContinuationScore::default()
         }],
     }));
     cache.keep(&key(1), &broken).unwrap();

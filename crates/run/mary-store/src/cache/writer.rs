@@ -11,7 +11,7 @@ use rusqlite::Connection;
 
 use super::database::{self, Row, said};
 use super::patience::patiently;
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 
 /// A batch is committed when it has this many rows …
 const BATCH_ROWS: usize = 1_000;
@@ -67,7 +67,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(path: &Path, connection: Connection) -> Result<Self, StoreError> {
+    pub(super) fn start(path: &Path, connection: Connection) -> Result<Self> {
         let post = Arc::new(Post {
             shared: Mutex::default(),
             work: Condvar::new(),
@@ -99,7 +99,7 @@ impl Writer {
 
     /// Takes a row. An error is one of an earlier batch, whose rows are still here and are tried
     /// again.
-    pub(super) fn hand_over(&self, row: Row) -> Result<(), StoreError> {
+    pub(super) fn hand_over(&self, row: Row) -> Result<()> {
         let mut shared = self.post.lock();
         while shared.error.is_none()
             && (shared.rows.len() + shared.in_hand >= MOST_ROWS || shared.bytes >= MOST_BYTES)
@@ -122,7 +122,7 @@ impl Writer {
     }
 
     /// Returns when everything handed over is committed, or with what went wrong.
-    pub(super) fn flush(&self) -> Result<(), StoreError> {
+    pub(super) fn flush(&self) -> Result<()> {
         let mut shared = self.post.lock();
         shared.error = None;
         while shared.error.is_none() && !(shared.rows.is_empty() && shared.in_hand == 0) {

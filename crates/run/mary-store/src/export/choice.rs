@@ -1,9 +1,10 @@
 //! What a scientist needs of a choice, with types: which option is right, which was chosen, the
 //! log-probability of each, and the margin between the right one and the best of the others.
 
-use mary_contract::{ContinuationScore, Outcome, Request, Response, Sample, StoreError};
+use mary_contract::{ContinuationScore, Outcome, Request, Response, Sample};
 
 use crate::RunFolder;
+use crate::fault::Result;
 
 /// Options that get a column of their own, at most; what lies beyond is still in the margin.
 const MOST: usize = 32;
@@ -25,7 +26,7 @@ pub(super) struct Choice {
     pub logprobs: Vec<f64>,
 }
 
-pub(super) fn columns(run: &RunFolder) -> Result<usize, StoreError> {
+pub(super) fn columns(run: &RunFolder) -> Result<usize> {
     let mut most = 0;
     for sample in run.samples()? {
         most = most.max(Choice::from_sample(&sample?).logprobs.len());
@@ -152,10 +153,7 @@ mod tests {
         let one = |&v: &f32| ContinuationScore {
             tokens: vec!["x".into()],
             logprobs: vec![v],
-            boundary_merged: false,
-            first_unscored: false,
-            windowed: false,
-            details: None,
+            ..ContinuationScore::default()
         };
         let answer = Response::Scored(Scored {
             continuations: values.iter().map(one).collect(),

@@ -8,13 +8,14 @@ use mary_contract::{Metric, ModelCard, RunManifest, RunSummary, StoreError, Summ
 use serde_json::{Map, Value, json};
 
 use super::{file_name_of_model, time_in_names};
+use crate::fault::Result;
 use crate::{RunFolder, atomic};
 
 const SCHEMA: &str = "0.3.0";
 /// Providers whose models run in this process or in one beside it.
 const LOCAL: [&str; 5] = ["builtin", "hf", "gguf", "vectors", "python"];
 
-pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>> {
     let Some(summary) = run.summary()? else {
         return Err(StoreError::Mismatch(format!(
             "{} has no summary yet\nhint: `mary resume` finishes the run",

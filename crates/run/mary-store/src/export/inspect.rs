@@ -8,8 +8,8 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    Exchange, Finish, ModelRole, Outcome, Part, Prompt, Request, Response, Sample, Speaker,
-    StoreError, Target, TaskRun, Usage,
+    Exchange, Finish, ModelRole, Outcome, Part, Prompt, Request, Response, Sample, Speaker, Target,
+    TaskRun, Usage,
 };
 use serde_json::{Map, Value, json};
 use zip::write::SimpleFileOptions;
@@ -17,14 +17,14 @@ use zip::write::SimpleFileOptions;
 use super::table::{answer, prompt};
 use super::{Group, create, file_name_of_task, outcome, picture, time_in_names, usage_of};
 use crate::RunFolder;
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 
 pub(super) fn export(
     run: &RunFolder,
     groups: &[Group],
     into: &Path,
     archive: bool,
-) -> Result<Vec<PathBuf>, StoreError> {
+) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for group in groups {
         let extension = if archive { "eval" } else { "json" };
@@ -133,12 +133,7 @@ fn results(group: &Group) -> Value {
     })
 }
 
-fn write_json(
-    run: &RunFolder,
-    group: &Group,
-    mut out: impl Write,
-    path: &Path,
-) -> Result<(), StoreError> {
+fn write_json(run: &RunFolder, group: &Group, mut out: impl Write, path: &Path) -> Result<()> {
     let at = io_at(path);
     let head = Value::Object(header(run, group)).to_string();
     // The header is an object; the samples are written into it before its last brace.
@@ -151,19 +146,14 @@ fn write_json(
     writeln!(out, "]}}").and_then(|()| out.flush()).map_err(&at)
 }
 
-fn write_archive(
-    run: &RunFolder,
-    group: &Group,
-    file: File,
-    path: &Path,
-) -> Result<(), StoreError> {
+fn write_archive(run: &RunFolder, group: &Group, file: File, path: &Path) -> Result<()> {
     let at = io_at(path);
     let mut zip = zip::ZipWriter::new(BufWriter::new(file));
     // Many samples make a large central directory, and one member may pass 4 GiB.
     let options = SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Deflated)
         .large_file(true);
-    let mut member = |name: &str, value: &Value| -> Result<(), StoreError> {
+    let mut member = |name: &str, value: &Value| -> Result<()> {
         zip.start_file(name, options)
             .map_err(std::io::Error::from)
             .and_then(|()| zip.write_all(value.to_string().as_bytes()))

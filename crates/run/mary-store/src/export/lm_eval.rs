@@ -5,19 +5,15 @@ use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, Request, Response, Sample, StoreError, Target, TaskRun};
+use mary_contract::{Outcome, Request, Response, Sample, Target, TaskRun};
 use serde_json::{Map, Value, json};
 
 use super::table::{answer, prompt};
 use super::{Group, create, file_name_of_model, file_name_of_task, outcome, time_in_names};
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 use crate::{RunFolder, atomic};
 
-pub(super) fn export(
-    run: &RunFolder,
-    groups: &[Group],
-    into: &Path,
-) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn export(run: &RunFolder, groups: &[Group], into: &Path) -> Result<Vec<PathBuf>> {
     let time = time_in_names(run);
     let mut written = Vec::new();
     // Groups come sorted by model.
@@ -133,7 +129,7 @@ fn of_score<T>(measures: &BTreeMap<String, T>) -> &'static str {
     }
 }
 
-fn write_samples(run: &RunFolder, group: &Group, path: &Path) -> Result<(), StoreError> {
+fn write_samples(run: &RunFolder, group: &Group, path: &Path) -> Result<()> {
     let file = create(path)?;
     let mut out = BufWriter::new(file);
     for (n, sample) in group.samples(run)?.enumerate() {

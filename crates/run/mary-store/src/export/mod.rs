@@ -19,7 +19,7 @@ use mary_platform::writable_place;
 pub use every_eval::every_eval_records;
 
 use crate::RunFolder;
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
@@ -37,7 +37,7 @@ pub enum ExportForm {
 }
 
 /// Writes a run in another form into a folder, and says which files were written.
-pub fn export(run: &RunFolder, form: ExportForm, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub fn export(run: &RunFolder, form: ExportForm, into: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(into).map_err(io_at(into))?;
     // The usual place lies in the run folder, which may come from elsewhere.
     let leads_out = fs::symlink_metadata(into).is_ok_and(|found| found.is_symlink());
@@ -58,7 +58,7 @@ pub fn export(run: &RunFolder, form: ExportForm, into: &Path) -> Result<Vec<Path
 }
 
 /// A file of an export, made anew; a link in its place is not written through.
-fn create(path: &Path) -> Result<fs::File, StoreError> {
+fn create(path: &Path) -> Result<fs::File> {
     writable_place(path).map_err(io_at(path))?;
     fs::File::create(path).map_err(io_at(path))
 }
@@ -101,7 +101,7 @@ impl Tally {
     }
 }
 
-fn groups(run: &RunFolder) -> Result<Vec<Group>, StoreError> {
+fn groups(run: &RunFolder) -> Result<Vec<Group>> {
     let mut groups: BTreeMap<(String, String), Group> = BTreeMap::new();
     for verdict in run.verdicts()? {
         let verdict = verdict?;
@@ -136,10 +136,7 @@ impl Group {
         run.manifest().tasks.iter().find(|t| t.id == self.task)
     }
 
-    fn samples<'a>(
-        &'a self,
-        run: &RunFolder,
-    ) -> Result<impl Iterator<Item = Result<Sample, StoreError>> + 'a, StoreError> {
+    fn samples<'a>(&'a self, run: &RunFolder) -> Result<impl Iterator<Item = Result<Sample>> + 'a> {
         let mut seeker = run.seeker()?;
         Ok(self.offsets.iter().map(move |&at| seeker.sample(at)))
     }

@@ -8,7 +8,7 @@ use mary_platform::for_spreadsheet;
 use super::choice::{self, Choice};
 use super::{create, usage_of};
 use crate::RunFolder;
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 use crate::parquet::{Cell, FileNotes, GroupLimits, TableWriter};
 
 /// The columns before the log-probabilities of the options, in the order of [`cells`]: name and type. Text is
@@ -27,7 +27,7 @@ fn columns(options: usize) -> impl Iterator<Item = (String, &'static str)> {
     fixed.chain(logprobs).chain([source])
 }
 
-pub(super) fn export_csv(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn export_csv(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>> {
     let path = into.join(format!("{}.csv", run.manifest().id));
     let file = create(&path)?;
     let mut out = csv::Writer::from_writer(std::io::BufWriter::new(file));
@@ -59,7 +59,7 @@ fn text(cell: Cell) -> String {
     }
 }
 
-pub(super) fn export_parquet(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn export_parquet(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>> {
     let manifest = run.manifest();
     let path = into.join(format!("{}.parquet", manifest.id));
     let file = create(&path)?;

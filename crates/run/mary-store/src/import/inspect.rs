@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use super::bounded::{Bounded, LARGEST_RECORD, Lenient};
 use super::lenient::{id, number, shown, whole};
 use super::{Foreign, ImportOptions, Room, generated, model_name, sample_id};
-use crate::fault::{corrupt, io_at};
+use crate::fault::{Result, corrupt, io_at};
 
 const HINT: &str = "write the log again with `inspect log dump` or `inspect log convert`";
 
@@ -32,22 +32,22 @@ const MOST_SCORERS: usize = 10_000;
 const LARGEST: u64 = 4 << 30;
 
 /// What takes one sample after the other, with about how much memory each takes.
-type Take<'a> = dyn FnMut(Value, u64) -> Result<(), StoreError> + 'a;
+type Take<'a> = dyn FnMut(Value, u64) -> Result<()> + 'a;
 
 /// A log whose samples can be gone through as often as needed, one at a time.
 trait Log {
     /// All but the samples, which are handed on.
-    fn read(&mut self, take: &mut Take) -> Result<Value, StoreError>;
+    fn read(&mut self, take: &mut Take) -> Result<Value>;
 }
 
-pub(super) fn read_json(path: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
+pub(super) fn read_json(path: &Path, options: &ImportOptions) -> Result<Foreign> {
     build(path, options, &mut Json(path))
 }
 
 struct Json<'a>(&'a Path);
 
 impl Log for Json<'_> {
-    fn read(&mut self, take: &mut Take) -> Result<Value, StoreError> {
+    fn read(&mut self, take: &mut Take) -> Result<Value> {
         let path = self.0;
         let file = open_plain(path).map_err(io_at(path))?;
         let lenient = Lenient::new(BufReader::with_capacity(1 << 16, file), u64::MAX);
@@ -138,7 +138,7 @@ impl<'de> Visitor<'de> for Samples<'_, '_> {
     }
 }
 
-pub(super) fn read_archive(path: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
+pub(super) fn read_archive(path: &Path, options: &ImportOptions) -> Result<Foreign> {
     let file = open_plain(path).map_err(io_at(path))?;
     let size = file.metadata().map_err(io_at(path))?.len();
     let zip = zip::ZipArchive::new(BufReader::new(file)).map_err(broken(path))?;
@@ -166,7 +166,7 @@ struct Archive<'a> {
 }
 
 impl Archive<'_> {
-    fn member(&mut self, name: &str, left: &mut u64) -> Result<(Value, u64), StoreError> {
+    fn member(&mut self, name: &str, left: &mut u64) -> Result<(Value, u64)> {
         let bad =
             |message: String| corrupt(self.path, 0, format!("member `{name}`: {message}"), HINT);
         let entry = self.zip.by_name(name).map_err(|e| bad(e.to_string()))?;
@@ -188,7 +188,7 @@ impl Archive<'_> {
 }
 
 impl Log for Archive<'_> {
-    fn read(&mut self, take: &mut Take) -> Result<Value, StoreError> {
+    fn read(&mut self, take: &mut Take) -> Result<Value> {
         let header = match self.zip.index_for_name("header.json") {
             Some(_) => "header.json",
             // A run that was killed has only its beginning.
@@ -215,7 +215,7 @@ fn wrong(path: &Path, message: impl Into<String>) -> StoreError {
     corrupt(path, 0, message, HINT)
 }
 
-fn build(path: &Path, options: &ImportOptions, from: &mut dyn Log) -> Result<Foreign, StoreError> {
+fn build(path: &Path, options: &ImportOptions, from: &mut dyn Log) -> Result<Foreign> {
     // Which scorers the samples have must be known before the first of them is judged.
     let mut scorers = BTreeSet::new();
     let log = &from.read(&mut |sample, _| {
@@ -229,7 +229,7 @@ fn build(path: &Path, options: &ImportOptions, from: &mut dyn Log) -> Result<For
     let eval = log.get("eval").filter(|e| e.is_object());
     let none = "expected an Inspect log with a field `eval`, found none";
     let eval = eval.ok_or_else(|| wrong(path, none))?;
-    let named = |field: &str, given: &Option<String>| -> Result<String, StoreError> {
+    let named = |field: &str, given: &Option<String>| -> Result<String> {
         let found = word(eval, field).map(str::to_owned);
         given.clone().or(found).ok_or_else(|| {
             let found = shown(eval.get(field));
@@ -283,7 +283,7 @@ fn sample_of(
     value: &Value,
     log: &Foreign,
     scorer: &mut Option<String>,
-) -> Result<Sample, StoreError> {
+) -> Result<Sample> {
     let bad = |field: &str, expected: &str, found: Option<&Value>| {
         let found = shown(found);
         let message = format!("sample {n}: field `{field}`: expected {expected}, found {found}");

@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 use super::bounded::LARGEST_RECORD;
 use super::lenient::{id, number, parse, shown};
 use super::{Foreign, ImportOptions, Room, exchange, generated, model_name, sample_id};
-use crate::fault::{corrupt, io_at};
+use crate::fault::{Result, corrupt, io_at};
 
 const HINT: &str = "write the samples again with `lm_eval --log_samples`, or remove the line from a copy of the file";
 
-pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
+pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Foreign> {
     let model = model_name(&options.model.clone().unwrap_or_else(|| model_of(path)));
     let (task, created) = names_of(path);
     let task = options.task.clone().unwrap_or(task);
@@ -114,7 +114,7 @@ impl Lines<'_> {
         corrupt(self.path, number, message, HINT)
     }
 
-    fn line(&mut self, number_of_line: usize, bytes: &[u8]) -> Result<Option<Sample>, StoreError> {
+    fn line(&mut self, number_of_line: usize, bytes: &[u8]) -> Result<Option<Sample>> {
         if let Err(e) = std::str::from_utf8(bytes) {
             let at = e.valid_up_to() + 1;
             return Err(self.wrong(number_of_line, format!("byte {at} is not UTF-8")));
@@ -156,7 +156,7 @@ impl Lines<'_> {
         }))
     }
 
-    fn judge(&mut self, n: usize, line: &Map<String, Value>) -> Result<Judgement, StoreError> {
+    fn judge(&mut self, n: usize, line: &Map<String, Value>) -> Result<Judgement> {
         let named: Vec<&str> = line
             .get("metrics")
             .and_then(Value::as_array)
@@ -274,10 +274,7 @@ fn exchanges(line: &Map<String, Value>) -> Vec<Exchange> {
             .map(|(text, sum)| ContinuationScore {
                 tokens: vec![text],
                 logprobs: vec![sum],
-                boundary_merged: false,
-                first_unscored: false,
-                windowed: false,
-                details: None,
+                ..ContinuationScore::default()
             });
         exchange(
             request,

@@ -18,7 +18,7 @@ use mary_contract::{
 };
 
 use crate::RunFolder;
-use crate::fault::corrupt;
+use crate::fault::{Result, corrupt};
 use crate::manifest::SCHEMA;
 
 /// What to import and how to read it; the empty default reads what the file itself says.
@@ -42,11 +42,11 @@ pub struct Imported {
 
 /// Reads a file of another tool into a run folder under `root`: an Inspect log (`.eval`, `.json`)
 /// or samples of lm-evaluation-harness (`.jsonl`).
-pub fn import(file: &Path, options: &ImportOptions, root: &Path) -> Result<Imported, StoreError> {
+pub fn import(file: &Path, options: &ImportOptions, root: &Path) -> Result<Imported> {
     keep(file, read_foreign(file, options)?, root)
 }
 
-pub fn read_foreign(file: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
+pub fn read_foreign(file: &Path, options: &ImportOptions) -> Result<Foreign> {
     if !file.exists() {
         return Err(StoreError::Io {
             path: file.to_owned(),
@@ -102,7 +102,7 @@ impl<'a> Room<'a> {
         }
     }
 
-    fn take(&mut self, record: u64) -> Result<(), StoreError> {
+    fn take(&mut self, record: u64) -> Result<()> {
         let left = self.left.checked_sub(record.saturating_add(SAMPLE));
         self.left = left.ok_or_else(|| {
             corrupt(
@@ -177,7 +177,7 @@ impl Foreign {
 }
 
 /// Keeps what was read as a run folder under `root`.
-pub fn keep(file: &Path, foreign: Foreign, root: &Path) -> Result<Imported, StoreError> {
+pub fn keep(file: &Path, foreign: Foreign, root: &Path) -> Result<Imported> {
     if foreign.samples.is_empty() {
         return Err(corrupt(
             file,
@@ -212,7 +212,7 @@ pub fn keep(file: &Path, foreign: Foreign, root: &Path) -> Result<Imported, Stor
     })
 }
 
-fn check_unique(file: &Path, samples: &[(usize, Sample)]) -> Result<(), StoreError> {
+fn check_unique(file: &Path, samples: &[(usize, Sample)]) -> Result<()> {
     let mut seen: HashMap<(&str, u32), usize> = HashMap::new();
     for (place, sample) in samples {
         let id = (sample.id.item.as_str(), sample.id.trial);
@@ -231,7 +231,7 @@ fn check_unique(file: &Path, samples: &[(usize, Sample)]) -> Result<(), StoreErr
     Ok(())
 }
 
-fn manifest(file: &Path, foreign: &Foreign, digest: &str) -> Result<RunManifest, StoreError> {
+fn manifest(file: &Path, foreign: &Foreign, digest: &str) -> Result<RunManifest> {
     let model: ModelRef = foreign
         .model
         .parse()

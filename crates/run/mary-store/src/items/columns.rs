@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mary_contract::StoreError;
 use serde_json::Value;
 
 use super::{ItemsError, ItemsOf, Sink};
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 use crate::parquet::{Cell, FileNotes, GroupLimits, TableWriter};
 
 /// The columns, in order; `correct` is a number.
@@ -33,7 +32,7 @@ pub(super) struct Csv {
 }
 
 impl Csv {
-    pub fn create(path: &Path) -> Result<Self, StoreError> {
+    pub fn create(path: &Path) -> Result<Self> {
         let said = |e: csv::Error| io_at(path)(io::Error::other(e));
         let mut out = csv::Writer::from_path(path).map_err(said)?;
         out.write_record(columns()).map_err(said)?;
@@ -59,7 +58,7 @@ impl Sink for Csv {
 pub(super) struct Parquet(TableWriter);
 
 impl Parquet {
-    pub fn create(path: &Path, of: &ItemsOf) -> Result<Self, StoreError> {
+    pub fn create(path: &Path, of: &ItemsOf) -> Result<Self> {
         let file = File::create(path).map_err(io_at(path))?;
         let columns = columns().map(|name| match name {
             "seed" | "correct" => format!("optional int64 {name}; "),

@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::StoreError;
 use serde_json::{Value, json};
 
 use super::{ItemsError, ItemsOf, Lines, Plain, Sink};
-use crate::fault::io_at;
+use crate::fault::{Result, io_at};
 
 /// A task file that is written once the kind of its rows is known.
 pub(super) struct Task {
@@ -18,7 +17,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub fn create(file: &Path, of: &ItemsOf) -> Result<Self, StoreError> {
+    pub fn create(file: &Path, of: &ItemsOf) -> Result<Self> {
         let data = file.with_extension("jsonl");
         Ok(Self {
             file: file.to_owned(),
@@ -29,7 +28,7 @@ impl Task {
         })
     }
 
-    fn text(&self) -> Result<String, StoreError> {
+    fn text(&self) -> Result<String> {
         let data = std::fs::canonicalize(&self.data).map_err(io_at(&self.data))?;
         let name = self.of.task.replace(|c: char| !c.is_alphanumeric(), "_");
         let output = self.output.unwrap_or("generate_until");

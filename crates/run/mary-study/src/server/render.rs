@@ -1,5 +1,6 @@
 //! Pages as HTML. Every word that is not ours goes through a template that escapes it.
 
+use std::fmt::Display;
 use std::sync::OnceLock;
 
 use mary_contract::Part;
@@ -102,6 +103,13 @@ struct ShownOption {
     text: String,
 }
 
+impl ShownOption {
+    fn new(value: impl Display, text: &str) -> Self {
+        let (value, text) = (value.to_string(), text.to_owned());
+        Self { value, text }
+    }
+}
+
 /// A question of a study or one of its checks.
 pub(super) struct StepPage<'a> {
     pub token: &'a str,
@@ -116,16 +124,9 @@ pub(super) fn trial(study: &Study, asked: &StepPage<'_>, trial: usize, item: usi
     };
     let order = study.order(asked.view.person.place, item);
     let texts = question.answer.options();
-    let mut options: Vec<ShownOption> = order
-        .iter()
-        .enumerate()
-        .filter_map(|(place, option)| {
-            Some(ShownOption {
-                value: place.to_string(),
-                text: texts.get(*option)?.clone(),
-            })
-        })
-        .collect();
+    let shown =
+        |(place, option): (usize, &usize)| Some(ShownOption::new(place, texts.get(*option)?));
+    let mut options: Vec<ShownOption> = order.iter().enumerate().filter_map(shown).collect();
     let (mut low, mut high, mut flag) = (0, 0, false);
     let kind = match &question.answer {
         AnswerForm::Choice {
@@ -133,10 +134,7 @@ pub(super) fn trial(study: &Study, asked: &StepPage<'_>, trial: usize, item: usi
         } => {
             flag = *beside;
             if *none_fits && !beside {
-                options.push(ShownOption {
-                    value: NONE_FITS.into(),
-                    text: w.none_fits.into(),
-                });
+                options.push(ShownOption::new(NONE_FITS, w.none_fits));
             }
             "choice"
         }
@@ -147,12 +145,8 @@ pub(super) fn trial(study: &Study, asked: &StepPage<'_>, trial: usize, item: usi
         AnswerForm::Read => READ,
         AnswerForm::Rating { low: l, high: h } => {
             (low, high) = (*l, *h);
-            options = (low..=high)
-                .map(|mark| ShownOption {
-                    value: mark.to_string(),
-                    text: mark.to_string(),
-                })
-                .collect();
+            let mark = |mark: i64| ShownOption::new(mark, &mark.to_string());
+            options = (low..=high).map(mark).collect();
             "rating"
         }
     };
@@ -204,14 +198,9 @@ pub(super) fn trial(study: &Study, asked: &StepPage<'_>, trial: usize, item: usi
 
 pub(super) fn check(study: &Study, asked: &StepPage<'_>, check: &Check) -> String {
     let w = words(study.settings.language);
-    let options: Vec<ShownOption> = check
-        .options
-        .iter()
-        .enumerate()
-        .map(|(place, text)| ShownOption {
-            value: place.to_string(),
-            text: text.clone(),
-        })
+    let options = check.options.iter().enumerate();
+    let options: Vec<_> = options
+        .map(|(place, text)| ShownOption::new(place, text))
         .collect();
     let parts = [ShownPart {
         text: Some(check.question.clone()),
@@ -260,52 +249,26 @@ fn blocks(text: &str) -> Vec<ShownPart> {
         (words.len() > 1 && words.iter().all(digit))
             .then(|| words.iter().filter_map(|w| w.chars().next()).collect())
     };
-    let mut parts: Vec<ShownPart> = Vec::new();
-    let mut words: Vec<&str> = Vec::new();
-    let mut grid: Vec<Vec<char>> = Vec::new();
-    let said = |words: &mut Vec<&str>| {
-        let text = words.join("\n");
-        words.clear();
-        let text = text.trim_matches('\n').to_owned();
-        (!text.trim().is_empty()).then_some(ShownPart {
-            text: Some(if text == "->" { "→".into() } else { text }),
+    let lines: Vec<_> = text.lines().map(|line| (line, cells(line))).collect();
+    let part = |run: &[(&str, Option<Vec<char>>)]| {
+        let rows: Vec<Vec<char>> = run.iter().filter_map(|(_, row)| row.clone()).collect();
+        if rows.is_empty() {
+            let words: Vec<&str> = run.iter().map(|(line, _)| *line).collect();
+            let text = words.join("\n").trim_matches('\n').to_owned();
+            return (!text.trim().is_empty()).then_some(ShownPart {
+                text: Some(if text == "->" { "→".into() } else { text }),
+                ..ShownPart::default()
+            });
+        }
+        let label: Vec<String> = rows.iter().map(|row| row.iter().collect()).collect();
+        Some(ShownPart {
+            grid: Some(rows),
+            label: label.join(" / "),
             ..ShownPart::default()
         })
     };
-    let drawn = |grid: &mut Vec<Vec<char>>| {
-        let rows = std::mem::take(grid);
-        let label = rows
-            .iter()
-            .map(|row| row.iter().collect::<String>())
-            .collect::<Vec<_>>()
-            .join(" / ");
-        ShownPart {
-            grid: Some(rows),
-            label,
-            ..ShownPart::default()
-        }
-    };
-    for line in text.lines() {
-        match cells(line) {
-            Some(row) => {
-                if grid.is_empty() {
-                    parts.extend(said(&mut words));
-                }
-                grid.push(row);
-            }
-            None => {
-                if !grid.is_empty() {
-                    parts.push(drawn(&mut grid));
-                }
-                words.push(line);
-            }
-        }
-    }
-    if !grid.is_empty() {
-        parts.push(drawn(&mut grid));
-    }
-    parts.extend(said(&mut words));
-    parts
+    let runs = lines.chunk_by(|(_, a), (_, b)| a.is_some() == b.is_some());
+    runs.filter_map(part).collect()
 }
 
 pub(super) fn admin(study: &Study, rows: &[(String, String)], link: &str) -> String {

@@ -5,8 +5,8 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Simulation;
@@ -188,9 +188,7 @@ pub fn through_page(
                     one(&mut client, session, keys, simulation, &mut own);
                     own.broken += client.broken;
                 }
-                let mut all = all
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
                 all.finished += own.finished;
                 all.turned_away += own.turned_away;
                 all.broken += own.broken;
@@ -199,9 +197,7 @@ pub fn through_page(
             });
         }
     });
-    let mut report = all
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut report = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     report.seconds = begun.elapsed().as_secs_f64();
     report
 }

@@ -28,7 +28,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension as _, Params};
 use tokio::sync::oneshot;
 
-use crate::StudyError;
+use crate::{Result, StudyError};
 
 /// What is done with the database. It returns what is to be done once that is on disk, or is not.
 type Job = Box<dyn FnOnce(&Connection) -> Acknowledge + Send>;
@@ -63,7 +63,7 @@ impl StoreThread {
 
 impl Store {
     /// Opens the database at a path, making it with as many places as a study has.
-    pub fn open(path: &Path, places: usize) -> Result<(Self, StoreThread), StudyError> {
+    pub fn open(path: &Path, places: usize) -> Result<(Self, StoreThread)> {
         crate::private::file(path).map_err(crate::error::io_at(path))?;
         let connection = schema::open(path, places).map_err(|source| StudyError::Database {
             path: path.to_owned(),
@@ -102,30 +102,27 @@ impl Store {
     pub async fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, StudyError> {
+    ) -> Result<T> {
         self.told(self.send(work).await)
     }
 
     pub fn wait<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, StudyError> {
+    ) -> Result<T> {
         self.told(self.send(work).blocking_recv())
     }
 
     /// Erases what was deleted from the database's file and its journal. Whether nothing is left: another
     /// program that reads the database keeps the journal from being emptied.
-    pub fn erase(&self) -> Result<bool, StudyError> {
+    pub fn erase(&self) -> Result<bool> {
         let (tell, told) = oneshot::channel();
         let _ = self.jobs.send(Order::Erase(tell));
         self.told(told.blocking_recv())
     }
 
     /// What the thread told; a thread that has ended tells nothing.
-    fn told<T>(
-        &self,
-        told: Result<rusqlite::Result<T>, oneshot::error::RecvError>,
-    ) -> Result<T, StudyError> {
+    fn told<T>(&self, told: Result<rusqlite::Result<T>, oneshot::error::RecvError>) -> Result<T> {
         let done = told.map_err(|_| StudyError::Stopped)?;
         done.map_err(|source| StudyError::Database {
             path: self.path.clone(),

@@ -2,41 +2,20 @@
 //! printed; what it does not print (the Chinese instruction, the prompt under which letters are
 //! scored) is ours and says so in the run's conventions.
 
-use mary_contract::PromptForm;
+use std::sync::LazyLock;
+
+use mary_contract::{PromptForm, Texts};
 use serde_json::json;
 
 use super::{LETTERS, ShownQuestion};
-use crate::Language;
 
-const PUBLISHED: &str = "Based on the example provided, answer the question by selecting the most \
-                         appropriate choice. Return your answer and rationale strictly in JSON format.";
-const EXAMPLE_INPUT: &str = r#"{ "index": 000001, "question": "What color is the Fuji apple?", "options": { "A": "Yellow", "B": "Green", "C": "Red", "D": "Blue" } }"#;
-const EXAMPLE_OUTPUT: &str = r#"{ "index": 000001, "answer": "C", "rationale": "Different apple varieties come in different colors, and Fuji apples are typically red." }"#;
-
-const OURS_ZH: &str = "请参照示例，从选项中选出最合适的答案。答案和理由必须严格以 JSON 格式返回。";
-const EXAMPLE_INPUT_ZH: &str = r#"{ "index": 000001, "question": "红富士苹果是什么颜色？", "options": { "A": "黄色", "B": "绿色", "C": "红色", "D": "蓝色" } }"#;
-const EXAMPLE_OUTPUT_ZH: &str = r#"{ "index": 000001, "answer": "C", "rationale": "苹果的颜色因品种而异，红富士苹果通常是红色的。" }"#;
-
-/// The instruction of the tuning sets, up to the example's answer (Appendix D.1).
-const TUNING: &str = concat!(
-    "Based on the example provided, please answer the question by selecting the most appropriate ",
-    "choice. Provide your answer in JSON format, and return only the JSON.###Example Input",
-    r#"{"question": "What color is the Fuji apple?","options": {"A": "Yellow","B": "Green","C": "Red","D": "Blue"}}"#,
-    "###Example Output",
-);
+/// The prompts by name and language; `tuning` is the instruction of the tuning sets, up to the example's
+/// answer (Appendix D.1).
+static TEXTS: LazyLock<Texts> = LazyLock::new(|| Texts::read(include_str!("prompts.json")));
 
 pub fn published(shown: &ShownQuestion<'_>) -> String {
-    let question = question_json(shown);
-    match shown.language {
-        Language::En => format!(
-            "{PUBLISHED}\n###Example Input: {EXAMPLE_INPUT}\n###Example Output: {EXAMPLE_OUTPUT}\n\
-             ###Question: {question}\nReturn only the JSON."
-        ),
-        Language::Zh => format!(
-            "{OURS_ZH}\n###示例输入：{EXAMPLE_INPUT_ZH}\n###示例输出：{EXAMPLE_OUTPUT_ZH}\n\
-             ###问题：{question}\n只返回 JSON。"
-        ),
-    }
+    let name = format!("published_{}", shown.language.code());
+    TEXTS.say(&name, &[("question", &question_json(shown))])
 }
 
 fn quoted(text: &str) -> String {
@@ -58,9 +37,8 @@ fn options_json(options: &[String]) -> String {
 
 fn lettered(options: &[String], between: &str, written: impl Fn(&str, &str) -> String) -> String {
     let pairs = LETTERS.iter().zip(options);
-    let all: Vec<String> = pairs
-        .map(|(letter, option)| written(letter, option))
-        .collect();
+    let pairs = pairs.map(|(letter, option)| written(letter, option));
+    let all: Vec<String> = pairs.collect();
     all.join(between)
 }
 
@@ -68,22 +46,18 @@ pub fn up_to_letter(shown: &ShownQuestion<'_>, form: PromptForm) -> String {
     let options = lettered(shown.options, "\n", |letter, option| {
         format!("{letter}. {option}")
     });
-    let question = shown.question;
-    match (form, shown.language) {
-        (PromptForm::Plain, Language::En) => format!("Question: {question}\n{options}\nAnswer:"),
-        (PromptForm::Plain, Language::Zh) => format!("问题：{question}\n{options}\n答案："),
-        (PromptForm::Chat, Language::En) => format!(
-            "{question}\n{options}\nAnswer with the letter of the right option and nothing else."
-        ),
-        (PromptForm::Chat, Language::Zh) => {
-            format!("{question}\n{options}\n只回答正确选项的字母，不要写别的。")
-        }
-    }
+    let form = match form {
+        PromptForm::Plain => "plain",
+        PromptForm::Chat => "chat",
+    };
+    let name = format!("letter_{form}_{}", shown.language.code());
+    let places = [("question", shown.question), ("options", &options)];
+    TEXTS.say(&name, &places)
 }
 
 /// The system message of the chat tuning set: its example answers with letter and option.
 pub fn tuning_system() -> String {
-    format!(r#"{TUNING}{{"answer": "C.Red"}}###Question"#)
+    TEXTS.get("tuning").to_owned() + r#"{"answer": "C.Red"}###Question"#
 }
 
 pub fn tuning_user(question: &str, options: &[String]) -> String {
@@ -93,7 +67,8 @@ pub fn tuning_user(question: &str, options: &[String]) -> String {
 /// The instruction of the Alpaca tuning set: its example answers with the letter alone.
 pub fn tuning_instruction(question: &str, options: &[String]) -> String {
     let question = tuning_user(question, options);
-    format!(r#"{TUNING}{{"answer": "C"}}###Question{question}"#)
+    let tuning = TEXTS.get("tuning");
+    format!(r#"{tuning}{{"answer": "C"}}###Question{question}"#)
 }
 
 fn tuning_question(question: &str, options: &[String]) -> String {
@@ -104,6 +79,7 @@ fn tuning_question(question: &str, options: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Language;
 
     fn options() -> Vec<String> {
         ["one", "\"two\"", "three", "four"]

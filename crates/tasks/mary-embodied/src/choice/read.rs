@@ -177,10 +177,8 @@ fn named(text: &str, options: &[String]) -> Option<usize> {
 fn leading_letter(text: &str) -> Option<(usize, &str)> {
     let lower = text.to_lowercase();
     let words = ["option ", "choice ", "选项", "选"];
-    let skipped = words
-        .iter()
-        .find(|word| lower.starts_with(*word))
-        .map_or(0, |word| word.len());
+    let word = words.iter().find(|word| lower.starts_with(*word));
+    let skipped = word.map_or(0, |word| word.len());
     let text = text.get(skipped..)?.trim_start();
     let first = text.chars().next()?;
     let choice = match first {
@@ -220,9 +218,8 @@ fn announced(text: &str, options: &[String]) -> Option<usize> {
         "答案为",
     ];
     let lower = text.to_lowercase();
-    let places = PHRASES
-        .iter()
-        .flat_map(|phrase| lower.match_indices(phrase));
+    let phrases = PHRASES.iter();
+    let places = phrases.flat_map(|phrase| lower.match_indices(phrase));
     only(places.filter_map(|(at, phrase)| {
         // Lower-casing may change lengths in rare scripts: then the place is not to be trusted.
         let mut lines = text.get(at + phrase.len()..)?.lines();

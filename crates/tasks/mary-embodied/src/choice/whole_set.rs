@@ -105,9 +105,8 @@ fn agree(pairs: &[(usize, usize)]) -> Option<Interval> {
 
 fn kappa(pairs: &[(usize, usize)]) -> Option<Interval> {
     let (first, second): (Vec<usize>, Vec<usize>) = pairs.iter().copied().unzip();
-    agreement::cohen_kappa(&first, &second)
-        .ok()
-        .map(|k| k.kappa)
+    let found = agreement::cohen_kappa(&first, &second);
+    found.ok().map(|k| k.kappa)
 }
 
 #[cfg(test)]

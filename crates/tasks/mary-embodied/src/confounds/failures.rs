@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Cell, Item, Outcome, Sample, Table, Target};
+use mary_contract::{Cell, Item, Sample, Table, Target};
 
 use crate::exhibits::DECLARED;
 
@@ -33,10 +33,7 @@ impl Failures {
     /// Takes a sample in. An answer without a score is not counted as wrong: nobody read it.
     pub(super) fn add(&mut self, sample: &Sample) {
         let item = &sample.item;
-        let score = match sample.judgement.outcome {
-            Outcome::Scored(score) => Some(score),
-            _ => None,
-        };
+        let score = sample.judgement.score();
         match &item.target {
             Target::Choice {
                 question,

@@ -14,7 +14,7 @@ pub use questions::{Material, material};
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Conditions, Outcome, Sample, Table, Target, TaskRun, question_names};
+use mary_contract::{Conditions, Sample, Table, Target, TaskRun, question_names};
 
 use failures::Failures;
 use questions::{QuestionRecord, by_subtask, right_and_wrong};
@@ -42,10 +42,7 @@ impl Confounds {
     pub fn add(&mut self, run: &TaskRun, sample: &Sample, norms: &Norms) {
         let gathered = self.gathered.entry(run.conditions()).or_default();
         gathered.failures.add(sample);
-        let score = match sample.judgement.outcome {
-            Outcome::Scored(score) => Some(score),
-            _ => None,
-        };
+        let score = sample.judgement.score();
         let (model, item) = (sample.id.model.clone(), &sample.item);
         match &item.target {
             Target::Choice {

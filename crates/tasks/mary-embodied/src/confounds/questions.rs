@@ -88,11 +88,9 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
     }
     let mut rows = Vec::new();
     for subtask in Subtask::ALL {
-        let of: Vec<Material> = distinct
-            .values()
-            .filter(|(code, _)| *code == subtask.name())
-            .map(|(_, m)| *m)
-            .collect();
+        let of = distinct.values();
+        let of = of.filter(|(code, _)| *code == subtask.name());
+        let of: Vec<Material> = of.map(|(_, m)| *m).collect();
         if of.is_empty() {
             continue;
         }
@@ -106,14 +104,11 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
     let printed = published().table_13.iter().map(|row| {
         let cell = |v: [f64; 2]| format!("{:.2} ({:.2})", v[0], v[1]);
         let means = [row.length, row.frequency, row.acquisition].map(cell);
-        [row.subtask.clone(), "–".into()]
-            .into_iter()
-            .chain(means)
-            .collect()
+        let first = [row.subtask.clone(), "–".into()].into_iter();
+        first.chain(means).collect()
     });
-    let table = DECLARED
-        .table("embodied-table-13")
-        .with_rows(Cell::figures(rows));
+    let table = DECLARED.table("embodied-table-13");
+    let table = table.with_rows(Cell::figures(rows));
     let printed = Cell::figures(printed.collect());
     table.with_published(printed).if_measured()
 }

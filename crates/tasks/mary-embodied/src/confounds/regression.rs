@@ -88,11 +88,8 @@ pub(super) fn question_regression(
         })
         .collect();
     let asked = |code: &&str| complete.iter().any(|(r, ..)| r.subtask == *code);
-    let present: Vec<&str> = Subtask::ALL
-        .iter()
-        .map(|s| s.name())
-        .filter(asked)
-        .collect();
+    let codes = Subtask::ALL.iter().map(|s| s.name());
+    let present: Vec<&str> = codes.filter(asked).collect();
     let (reference, others) = present.split_first()?;
     let name = |code: &&str| format!("{code} (against {reference})");
     let mut names: Vec<String> = others.iter().map(name).collect();

@@ -48,10 +48,8 @@ pub(super) fn by_attribute(places: &[Places]) -> Option<Figure> {
 /// Figure 2b: PerceptualQA by subtask, with people.
 pub(super) fn by_subtask(answers: &[Answers]) -> Option<Figure> {
     let id = PERCEPTUAL_QA.card().id.as_ref();
-    let english: Vec<&Answers> = answers
-        .iter()
-        .filter(|a| a.setup.language == Language::En)
-        .collect();
+    let in_english = |a: &&Answers| a.setup.language == Language::En;
+    let english: Vec<&Answers> = answers.iter().filter(in_english).collect();
     let (mut ours, mut people) = (Vec::new(), Vec::new());
     for subtask in Subtask::ALL {
         let code = subtask.name();

@@ -102,9 +102,8 @@ pub(super) fn answers(runs: &[RunSummary]) -> Vec<Answers> {
         .filter_map(|(run, row)| {
             let setup = PerceptualQaSettings::read(card, settings(run, &card.id)?).ok()?;
             let measures = row.measures.iter();
-            let measures = measures
-                .map(|m| (m.name.clone(), m.estimate.clone()))
-                .collect();
+            let measures = measures.map(|m| (m.name.clone(), m.estimate.clone()));
+            let measures = measures.collect();
             Some(Answers {
                 model: row.model.clone(),
                 conditions: run.manifest.conditions(&card.id)?,

@@ -161,8 +161,7 @@ fn item(setup: &FreshSettings, number: usize, fresh: &FreshItem) -> Result<Item,
     });
     let target = Target::one_of(question, options, fresh.correct);
     let mut item = Item::new(format!("{}-{number:04}", setup.seed), target, vec![ask])
-        .in_stratum(fresh.kind)
-        .tagged("kind", fresh.kind)
+        .in_stratum_of("kind", fresh.kind)
         .tagged("show", setup.show.name())
         .tagged("level", setup.level.name());
     item.cluster = Some(format!("block-{:04}", fresh.block));

@@ -15,9 +15,8 @@ pub(super) fn phrase(key: &str) -> Said {
         serde_json::from_str(include_str!("phrases.json")).unwrap_or_default()
     });
     // A name that is not in the file would be seen in the question, and by the test that looks for it.
-    PHRASES
-        .get(key)
-        .map_or_else(|| Said::same(key), |[en, zh]| Said::new(en, zh))
+    let known = PHRASES.get(key);
+    known.map_or_else(|| Said::same(key), |[en, zh]| Said::new(en, zh))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

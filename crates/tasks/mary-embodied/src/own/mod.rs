@@ -37,9 +37,10 @@ pub fn questions(language: Language) -> &'static [Question] {
 
 /// The lines of a set, cut at their bars; remarks and empty lines left out.
 fn entries(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
-    text.lines()
-        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
-        .map(|line| line.split(" | ").map(str::trim).collect())
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    lines.map(|line| line.split(" | ").map(str::trim).collect())
 }
 
 fn triple(fields: Vec<&'static str>) -> Option<Triple> {

@@ -29,10 +29,8 @@ pub fn questions(
 fn own_questions(setup: &PerceptualQaSettings, order: u32) -> Vec<NumberedQuestion> {
     let mut all = Vec::new();
     for subtask in Subtask::ALL {
-        let of_subtask: Vec<&Question> = own::questions(setup.language)
-            .iter()
-            .filter(|q| q.subtask == subtask)
-            .collect();
+        let of_subtask = own::questions(setup.language).iter();
+        let of_subtask: Vec<&Question> = of_subtask.filter(|q| q.subtask == subtask).collect();
         let places = right_places(of_subtask.len(), subtask, setup.seed, order);
         for (number, (question, place)) in (1..).zip(of_subtask.into_iter().zip(places)) {
             let index = 1000 * subtask.number() + number;
@@ -69,16 +67,10 @@ fn shuffled(
     place: usize,
     shuffle_wrong: impl FnOnce(&mut Vec<Cow<'static, str>>),
 ) -> Question {
-    let right = question
-        .options
-        .get(question.correct)
-        .cloned()
-        .unwrap_or_default();
-    let others = question
-        .options
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| *i != question.correct);
+    let right = question.options.get(question.correct).cloned();
+    let right = right.unwrap_or_default();
+    let others = question.options.iter().enumerate();
+    let others = others.filter(|(i, _)| *i != question.correct);
     let mut options: Vec<_> = others.map(|(_, option)| option.clone()).collect();
     shuffle_wrong(&mut options);
     options.insert(place.min(options.len()), right);
@@ -109,10 +101,8 @@ fn held_out(all: &[NumberedQuestion], seed: u64) -> BTreeSet<u32> {
         groups.sort();
         let n: usize = groups.iter().map(Vec::len).sum();
         let wanted = (n as f64 * 0.2).round() as usize;
-        let mut rng = stream(
-            seed,
-            &format!("embodied/perceptualqa/split/{}", subtask.name()),
-        );
+        let purpose = &format!("embodied/perceptualqa/split/{}", subtask.name());
+        let mut rng = stream(seed, purpose);
         shuffle(&mut rng, &mut groups);
         let mut taken = 0;
         for group in groups {

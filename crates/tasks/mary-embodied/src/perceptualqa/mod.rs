@@ -55,8 +55,7 @@ fn item(setup: &PerceptualQaSettings, order: u32, asked: &NumberedQuestion) -> I
     let target = Target::one_of(question.question.to_string(), options, question.correct);
     let subtask = question.subtask;
     let mut item = Item::new(item_id(setup.source, asked.index, order), target, vec![ask])
-        .in_stratum(subtask.name())
-        .tagged("subtask", subtask.name())
+        .in_stratum_of("subtask", subtask.name())
         .tagged("sense", subtask.sense().name())
         .tagged("modality", subtask.sense().modality())
         .tagged("order", order.to_string());

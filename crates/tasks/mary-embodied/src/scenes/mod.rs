@@ -122,8 +122,7 @@ impl Setup {
         let kind = question.kind.name();
         Ok(
             Item::new(format!("{}-{number:04}", self.seed), target, vec![ask])
-                .in_stratum(kind)
-                .tagged("kind", kind)
+                .in_stratum_of("kind", kind)
                 .tagged("picture", self.shown.name()),
         )
     }

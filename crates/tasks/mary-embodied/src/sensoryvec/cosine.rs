@@ -37,9 +37,8 @@ pub(super) fn cosines(answers: &[Reply]) -> Result<Vec<Cosines>, Nothing> {
     })?;
     if observed.len() != 9 {
         let found = observed.len();
-        return Err(Nothing::Broken(format!(
-            "expected nine answers, found {found}"
-        )));
+        let why = format!("expected nine answers, found {found}");
+        return Err(Nothing::Broken(why));
     }
     let mut words = Vec::new();
     for (role, sentences) in ROLES.into_iter().zip(observed.chunks_exact(3)) {
@@ -57,9 +56,8 @@ pub(super) fn cosines(answers: &[Reply]) -> Result<Vec<Cosines>, Nothing> {
         });
     }
     if all.is_empty() {
-        return Err(Nothing::Broken(
-            "expected at least one layer, found none".into(),
-        ));
+        let why = "expected at least one layer, found none";
+        return Err(Nothing::Broken(why.into()));
     }
     Ok(all)
 }

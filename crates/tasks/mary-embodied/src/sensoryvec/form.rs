@@ -55,11 +55,9 @@ fn stems(word: &str) -> Vec<&str> {
             .filter_map(|p| word.strip_prefix(p))
             .filter(long),
     );
-    let ends: Vec<&str> = stems
-        .iter()
-        .flat_map(|stem| SUFFIXES.iter().filter_map(|s| stem.strip_suffix(s)))
-        .filter(long)
-        .collect();
+    let cut = stems.iter();
+    let cut = cut.flat_map(|stem| SUFFIXES.iter().filter_map(|s| stem.strip_suffix(s)));
+    let ends: Vec<&str> = cut.filter(long).collect();
     stems.extend(ends);
     stems
 }

@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, ErrorKind, InForce, Item, Items, Judgement, Needs, Observe, Pool, Reply,
-    Request, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
+    Request, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 use serde_json::{Value, json};
 
@@ -58,16 +58,12 @@ fn labelled(
         antonym,
         ..
     } = triple;
-    let item = Item::new(
-        format!("{}-{:03}", source.stored(), place + 1),
-        target,
-        asks,
-    )
-    .in_stratum(sense.name())
-    .tagged("sense", sense.name())
-    .tagged("modality", sense.modality())
-    .tagged("looks_closer", form::looks_closer(word, synonym, antonym))
-    .tagged("shares_stem", form::shares_stem(word, synonym, antonym));
+    let id = format!("{}-{:03}", source.stored(), place + 1);
+    let item = Item::new(id, target, asks)
+        .in_stratum_of("sense", sense.name())
+        .tagged("modality", sense.modality())
+        .tagged("looks_closer", form::looks_closer(word, synonym, antonym))
+        .tagged("shares_stem", form::shares_stem(word, synonym, antonym));
     match attributes::attribute(source, place) {
         Some(attribute) => item.tagged("attribute", attribute),
         None => item,
@@ -157,8 +153,7 @@ fn stored_judgement(target: &Target) -> Option<Judgement> {
 }
 
 fn out_of_vocabulary(role: &str) -> Judgement {
-    let reason = format!("{role} is outside the vocabulary");
-    Judgement::unscored(UnscoredReason::NotApplicable(reason))
+    Judgement::not_applicable(format!("{role} is outside the vocabulary"))
 }
 
 impl Task for SensoryVec {

@@ -26,9 +26,7 @@ fn damaged(path: &Path, message: impl Into<String>) -> TaskError {
 
 fn read(path: &Path) -> Result<Vec<u8>, TaskError> {
     mary_platform::read_plain(path, mary_platform::LARGEST_DATA).map_err(|e| {
-        damaged(
-            path,
-            format!("cannot be read: {e}\nhint: `mary data verify {DATASET}` says what is wrong"),
-        )
+        let hint = format!("hint: `mary data verify {DATASET}` says what is wrong");
+        damaged(path, format!("cannot be read: {e}\n{hint}"))
     })
 }

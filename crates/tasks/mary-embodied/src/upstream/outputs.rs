@@ -50,9 +50,8 @@ pub fn released_outputs(path: &Path) -> Result<Option<Vec<Released>>, TaskError>
             continue;
         };
         let inner = path.join(&inner);
-        let answers = models
-            .entry((part.model.clone(), part.language))
-            .or_default();
+        let answers = models.entry((part.model.clone(), part.language));
+        let answers = answers.or_default();
         answers.extend(records(&inner, &bytes, &part)?);
     }
     let models = models
@@ -110,11 +109,8 @@ fn records(path: &Path, bytes: &[u8], part: &Part) -> Result<Vec<ReleasedAnswer>
             _ => None,
         };
         let index = index.ok_or_else(|| {
-            TaskError::record(
-                path,
-                place + 1,
-                format!("record {}: expected an index, found none", place + 1),
-            )
+            let why = format!("record {}: expected an index, found none", place + 1);
+            TaskError::record(path, place + 1, why)
         })?;
         Ok(ReleasedAnswer {
             order: part.order,
@@ -130,10 +126,8 @@ type Files = Vec<(PathBuf, Vec<u8>)>;
 
 fn unpacked(path: &Path) -> Result<Files, TaskError> {
     let broken = |e: std::io::Error| {
-        damaged(
-            path,
-            format!("the archive is damaged or incomplete: {e}\nhint: fetch it again"),
-        )
+        let why = format!("the archive is damaged or incomplete: {e}\nhint: fetch it again");
+        damaged(path, why)
     };
     let file = mary_platform::open_plain(path).map_err(broken)?;
     let mut archive = tar::Archive::new(MultiGzDecoder::new(std::io::BufReader::new(file)));

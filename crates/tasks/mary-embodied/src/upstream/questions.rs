@@ -64,10 +64,8 @@ fn asked(record: Record, language: Language) -> Result<NumberedQuestion, String>
     let subtask = Subtask::numbered(number)
         .ok_or_else(|| format!("expected a subtask from 1 to 9, found {number}"))?;
     let said = &record.correct_option;
-    let correct = LETTERS
-        .iter()
-        .position(|letter| letter == said)
-        .ok_or_else(|| format!("expected A to D as right, found `{said}`"))?;
+    let correct = LETTERS.iter().position(|letter| letter == said);
+    let correct = correct.ok_or_else(|| format!("expected A to D as right, found `{said}`"))?;
     let Options { a, b, c, d } = record.options;
     Ok(NumberedQuestion {
         index: record.index,

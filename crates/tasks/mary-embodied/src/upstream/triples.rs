@@ -27,10 +27,9 @@ pub fn triples(data: &dyn DataSource) -> Result<Vec<Triple>, TaskError> {
 
 pub fn triples_of(path: &Path) -> Result<Vec<Triple>, TaskError> {
     let (_, rows) = table(path)?;
-    rows.iter()
-        .enumerate()
-        .map(|(place, row)| triple(row).map_err(|message| record(path, place, message)))
-        .collect()
+    let numbered = rows.iter().enumerate();
+    let triples = numbered.map(|(at, row)| triple(row).map_err(|why| record(path, at, why)));
+    triples.collect()
 }
 
 /// The cosines that the authors stored, from the dataset or from a copy of its file.
@@ -55,11 +54,8 @@ pub fn stored_cosines(path: &Path) -> Result<Vec<StoredCosines>, TaskError> {
                     let value = cell(i).parse::<f64>().ok().filter(|v| v.is_finite());
                     value.ok_or_else(|| {
                         let found = cell(i);
-                        record(
-                            path,
-                            row_place,
-                            format!("expected a cosine of {model}, found `{found}`"),
-                        )
+                        let why = format!("expected a cosine of {model}, found `{found}`");
+                        record(path, row_place, why)
                     })
                 };
                 Ok(Some((number(first)?, number(first + 1)?)))

@@ -256,10 +256,8 @@ fn question(operation: Operation) -> Option<Question> {
     let (answer, likeness) = best?;
     let may_stay = operation.class() == Class::Moves;
     let sources = operation.sources();
-    let stayed = glyphs()
-        .iter()
-        .filter(|g| sources.contains(&g.symbol))
-        .any(|g| form.likeness(&g.form) >= UNCHANGED);
+    let mut near = glyphs().iter().filter(|g| sources.contains(&g.symbol));
+    let stayed = near.any(|g| form.likeness(&g.form) >= UNCHANGED);
     if stayed && !may_stay || idle(&operation) {
         return None;
     }
@@ -294,10 +292,8 @@ pub fn bank() -> &'static [Question] {
     BANK.get_or_init(|| {
         let mut bank: Vec<Question> = operations().into_iter().filter_map(question).collect();
         // What has a clear answer may be turned once more.
-        let open = bank
-            .iter()
-            .map(|q| q.operation)
-            .filter(|o| o.second.is_none() && o.class() != Class::Moves);
+        let all = bank.iter().map(|q| q.operation);
+        let open = all.filter(|o| o.second.is_none() && o.class() != Class::Moves);
         let turned =
             |o: Operation| Move::ALL.map(|m| Operation::twice(o.symbol, o.first, Step::Move(m)));
         let further: Vec<_> = open.flat_map(turned).filter_map(question).collect();

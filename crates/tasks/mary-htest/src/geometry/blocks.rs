@@ -139,12 +139,8 @@ impl Balance {
         let mean = self.nearness.iter().sum::<f64>() * even;
         let near: f64 = self.nearness.iter().map(|n| (n - mean).powi(2)).sum();
         // A single turn of these symbols is never the symbol itself, which nothing can make up for.
-        let own: f64 = self
-            .own
-            .iter()
-            .skip(1)
-            .map(|[seen, right]| (right - seen * even).powi(2))
-            .sum();
+        let off = |[seen, right]: &[f64; 2]| (right - seen * even).powi(2);
+        let own: f64 = self.own.iter().skip(1).map(off).sum();
         let most = self.kinds.iter().copied().fold(0.0, f64::max);
         let least = self.kinds.iter().copied().fold(f64::MAX, f64::min);
         near + own + (most - least) / 2.0
@@ -184,9 +180,8 @@ impl Pool {
     /// any that is left.
     fn take(&mut self, rng: &mut Stream, block: usize) -> Option<Four> {
         let turn = TURNS.get(block % TURNS.len()).copied().unwrap_or_default();
-        let four = self
-            .best(rng, |class| turn.contains(&class))
-            .or_else(|| self.best(rng, |_| true))?;
+        let four = self.best(rng, |class| turn.contains(&class));
+        let four = four.or_else(|| self.best(rng, |_| true))?;
         self.balance = self.balance.with(&four);
         for group in &mut self.groups {
             let left = |q: &&'static Question| !four.iter().any(|f| std::ptr::eq(*f, *q));
@@ -199,10 +194,8 @@ impl Pool {
     fn best(&self, rng: &mut Stream, wanted: impl Fn(Class) -> bool) -> Option<Four> {
         let mut groups: Vec<&Group> = self.groups.iter().filter(|g| wanted(g.class)).collect();
         shuffle(rng, &mut groups);
-        let fours = groups
-            .into_iter()
-            .filter_map(|group| group.four(rng))
-            .take(CANDIDATES);
+        let fours = groups.into_iter().filter_map(|group| group.four(rng));
+        let fours = fours.take(CANDIDATES);
         let weighed = fours.map(|four| (self.balance.with(&four).imbalance(), four));
         let best = weighed.min_by(|a, b| a.0.total_cmp(&b.0));
         best.map(|(_, four)| four)

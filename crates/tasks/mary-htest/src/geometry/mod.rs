@@ -123,7 +123,7 @@ fn item(setup: &HtestSettings, asked: SourcedQuestion) -> Item {
     let mut item = Item::new(asked.id, target, vec![ask]);
     item.cluster = asked.cluster;
     match asked.kind {
-        Some(kind) => item.in_stratum(kind).tagged("operation", kind),
+        Some(kind) => item.in_stratum_of("operation", kind),
         None => item,
     }
 }
@@ -154,12 +154,8 @@ impl Task for LetterGeometry {
         // The released code has no chain of thought here: ours, with our judge's temperature.
         let wording = Wording::Own;
         let ours = HtestSettings { wording, ..setup };
-        Ok(read_by_judge(
-            &ours,
-            item,
-            answers,
-            prompt::geometry_reading,
-        ))
+        let asked = prompt::geometry_reading;
+        Ok(read_by_judge(&ours, item, answers, asked))
     }
 
     fn judge(&self, _settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {

@@ -27,9 +27,8 @@ type Voiced = (&'static str, usize);
 static FAMILIES: LazyLock<Vec<Vec<Voiced>>> = LazyLock::new(|| {
     let words = |family: &'static str| {
         let sounds = family.split(' ').enumerate();
-        sounds
-            .flat_map(|(sound, same)| same.split('/').map(move |word| (word, sound)))
-            .collect()
+        let words = sounds.flat_map(|(sound, same)| same.split('/').map(move |w| (w, sound)));
+        words.collect()
     };
     let lines = include_str!("../rhyme_families.txt").lines();
     let families = lines.filter(|line| !line.starts_with('#'));

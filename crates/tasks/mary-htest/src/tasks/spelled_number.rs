@@ -20,9 +20,8 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
         0 => 1 + below(rng, 9),
         _ => below(rng, 10),
     };
-    let digits: String = (0..spelled.len())
-        .map(|place| digit(place).to_string())
-        .collect();
+    let digits = (0..spelled.len()).map(|place| digit(place).to_string());
+    let digits: String = digits.collect();
     let (subject, adverb) = (capitalised(noun(rng)), word(rng, &WORDS.ly_adverbs));
     let (verb, things) = (word(rng, &WORDS.transitive), word(rng, &WORDS.plurals));
     let sentence = |number: &str| format!("{subject} {verb} {number} {things} {adverb}.");

@@ -15,10 +15,8 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
         word(rng, &WORDS.places),
         word(rng, &WORDS.ly_adverbs)
     );
-    let small = b
-        .char_indices()
-        .skip(1)
-        .filter(|c| c.1.is_ascii_lowercase());
+    let rest = b.char_indices().skip(1);
+    let small = rest.filter(|c| c.1.is_ascii_lowercase());
     let letters: Vec<usize> = small.map(|(place, _)| place).collect();
     let Some(&chosen) = letters.get(below(rng, letters.len())) else {
         return vec![];

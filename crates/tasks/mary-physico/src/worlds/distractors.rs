@@ -147,10 +147,10 @@ impl Dress {
 
     /// One distractor of so many cells or as many as there is room for; how many.
     fn stand_up_to(&self, pair: &mut Pair, colour: u8, cells: usize, rng: &mut Stream) -> usize {
-        (1..=cells)
+        let fewest = (1..=cells)
             .rev()
-            .find(|&n| self.stand(pair, colour, n, rng))
-            .unwrap_or(0)
+            .find(|&n| self.stand(pair, colour, n, rng));
+        fewest.unwrap_or(0)
     }
 
     /// The colours that distractors have: of what comes and goes, and strange ones.
@@ -183,9 +183,8 @@ impl Dress {
             for (cell, (r, c)) in cells.iter_mut().zip(&form) {
                 *cell = (r + at.0, c + at.1);
             }
-            let at_edge = cells
-                .iter()
-                .any(|p| p.0 == 0 || p.1 == 0 || p.0 == rows - 1 || p.1 == cols - 1);
+            let edge = |p: &Place| p.0 == 0 || p.1 == 0 || p.0 == rows - 1 || p.1 == cols - 1;
+            let at_edge = cells.iter().any(edge);
             let fits = match self.support {
                 Support::None => {
                     (at_edge || self.level == Level::Associative)

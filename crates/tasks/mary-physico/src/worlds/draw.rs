@@ -48,9 +48,8 @@ impl Grid {
         steps: impl IntoIterator<Item = i32>,
         colour: u8,
     ) {
-        let cells = steps
-            .into_iter()
-            .map(|k| (from.0 + dr * k, from.1 + dc * k));
+        let steps = steps.into_iter();
+        let cells = steps.map(|k| (from.0 + dr * k, from.1 + dc * k));
         self.paint(cells, colour);
     }
 
@@ -102,24 +101,20 @@ pub fn line(from: Place, to: Place) -> Vec<Place> {
         let twice = 2 * d * i + steps;
         twice.div_euclid(2 * steps)
     };
-    (0..=steps)
-        .map(|i| (from.0 + round(dr, i), from.1 + round(dc, i)))
-        .collect()
+    let step = |i| (from.0 + round(dr, i), from.1 + round(dc, i));
+    (0..=steps).map(step).collect()
 }
 
 pub(crate) fn room(from: Place, to: Place) -> Vec<Place> {
-    (from.0..=to.0)
-        .flat_map(|r| (from.1..=to.1).map(move |c| (r, c)))
-        .collect()
+    let row = |r: i32| (from.1..=to.1).map(move |c| (r, c));
+    (from.0..=to.0).flat_map(row).collect()
 }
 
 /// The cells around a centre, row by row, whose steps from it are wanted.
 fn within(centre: Place, radius: i32, wanted: impl Fn(i32, i32) -> bool) -> Vec<Place> {
-    room((-radius, -radius), (radius, radius))
-        .into_iter()
-        .filter(|&(r, c)| wanted(r, c))
-        .map(|(r, c)| (centre.0 + r, centre.1 + c))
-        .collect()
+    let steps = room((-radius, -radius), (radius, radius)).into_iter();
+    let steps = steps.filter(|&(r, c)| wanted(r, c));
+    steps.map(|(r, c)| (centre.0 + r, centre.1 + c)).collect()
 }
 
 pub fn disc(centre: Place, radius: i32) -> Vec<Place> {

@@ -220,10 +220,8 @@ pub fn concepts() -> &'static [&'static Concept] {
 
 /// The concept with this id or name.
 pub fn concept(id: &str) -> Option<&'static Concept> {
-    concepts::CONCEPTS
-        .iter()
-        .copied()
-        .find(|c| c.id == id || c.name.eq_ignore_ascii_case(id))
+    let mut all = concepts::CONCEPTS.iter().copied();
+    all.find(|c| c.id == id || c.name.eq_ignore_ascii_case(id))
 }
 
 /// Three pairs of one aspect, drawn with the aspect from the stream. `None` only if an aspect cannot
@@ -296,9 +294,8 @@ pub(crate) fn pair_of_size(
 ) -> Option<Pair> {
     let mut setting = Setting::new(branch(rng), palette);
     (setting.rows, setting.cols) = (rows, cols);
-    (0..80)
-        .filter_map(|_| aspect.draw(&mut setting))
-        .find(|pair| pair.input != pair.output)
+    let mut drawn = (0..80).filter_map(|_| aspect.draw(&mut setting));
+    drawn.find(|pair| pair.input != pair.output)
 }
 
 /// A stream of its own, drawn from another.

@@ -165,10 +165,10 @@ fn changes(input: &[Object], output: &[Object]) -> Vec<Change> {
                       change: &dyn Fn(Object, Object) -> Change| {
         for b in &mut before {
             let Some(from) = *b else { continue };
-            let nearest = after
+            let near = after
                 .iter_mut()
-                .filter(|a| a.is_some_and(|to| same(from, to)))
-                .min_by_key(|a| a.map_or(i32::MAX, |to| distance(from, to)));
+                .filter(|a| a.is_some_and(|to| same(from, to)));
+            let nearest = near.min_by_key(|a| a.map_or(i32::MAX, |to| distance(from, to)));
             if let Some(slot) = nearest
                 && let Some(to) = slot.take()
             {

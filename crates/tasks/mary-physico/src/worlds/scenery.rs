@@ -90,10 +90,8 @@ pub(crate) fn framed_part(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let scene = strewn(s, from, size);
     let tall = s.between(3, s.rows / 2 - 1).min(size.0 - 2);
     let wide = s.between(3, s.cols / 2 - 1).min(size.1 - 2);
-    let at = s.place(
-        (from.0 + 1, from.0 + size.0 - tall - 1),
-        (from.1 + 1, from.1 + size.1 - wide - 1),
-    );
+    let rows = (from.0 + 1, from.0 + size.0 - tall - 1);
+    let at = s.place(rows, (from.1 + 1, from.1 + size.1 - wide - 1));
     enlarged(&mut p.input, &scene, (0, 0), 1);
     p.input
         .frame((at.0 - 1, at.1 - 1), (at.0 + tall, at.1 + wide), frame);
@@ -104,11 +102,8 @@ pub(crate) fn framed_part(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         .collect();
     let (top, left) = ((s.rows - 2 * tall) / 2, (s.cols - 2 * wide) / 2);
     enlarged(&mut p.output, &inside, (top, left), 2);
-    p.output.frame(
-        (top - 1, left - 1),
-        (top + 2 * tall, left + 2 * wide),
-        frame,
-    );
+    let end = (top + 2 * tall, left + 2 * wide);
+    p.output.frame((top - 1, left - 1), end, frame);
     (inside.len() >= 4).then_some(p)
 }
 
@@ -139,11 +134,8 @@ pub(crate) fn block(at: Place, tall: i32, wide: i32) -> Vec<Place> {
 pub(crate) fn crest(step: i32, high: i32) -> i32 {
     const LOW: [i32; 8] = [0, 1, 2, 1, 0, -1, -2, -1];
     const HIGH: [i32; 10] = [0, 2, 3, 2, 0, -2, -3, -3, -2, 0];
-    if high == 2 {
-        LOW[step.rem_euclid(8) as usize]
-    } else {
-        HIGH[step.rem_euclid(10) as usize]
-    }
+    let wave: &[i32] = if high == 2 { &LOW } else { &HIGH };
+    wave[step.rem_euclid(wave.len() as i32) as usize]
 }
 
 /// A line through these heights over consecutive columns.

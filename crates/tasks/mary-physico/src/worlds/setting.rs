@@ -86,6 +86,12 @@ impl Setting {
         (self.between(rows.0, rows.1), self.between(cols.0, cols.1))
     }
 
+    /// A blob of at least and at most so many cells.
+    pub fn any_blob(&mut self, least: i32, most: i32) -> Vec<Place> {
+        let cells = self.between(least, most) as usize;
+        self.blob(cells)
+    }
+
     /// A random connected form of so many cells, its upper left corner at (0, 0).
     pub fn blob(&mut self, cells: usize) -> Vec<Place> {
         let mut form = vec![(0, 0)];

@@ -50,12 +50,7 @@ impl Task for AnalogyTask {
     }
 
     fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
-        let shown = ForPeople::of(item)?;
-        Some(if self.told {
-            shown.told(TO_PEOPLE)
-        } else {
-            shown
-        })
+        Some(ForPeople::of(item)?.told(if self.told { TO_PEOPLE } else { "" }))
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {

@@ -70,9 +70,8 @@ fn judge(options: &[String], correct: usize, answers: &[Reply]) -> Judgement {
 fn read_choice(text: &str, options: &[String]) -> Option<usize> {
     let text = text.trim().to_lowercase();
     let words = |s: &str| -> String {
-        let parts = s
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|w| !w.is_empty());
+        let parts = s.split(|c: char| !c.is_alphanumeric());
+        let parts = parts.filter(|w| !w.is_empty());
         parts.collect::<Vec<_>>().join(" ")
     };
     let said = words(&text);

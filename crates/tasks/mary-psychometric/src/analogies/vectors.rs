@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use mary_contract::{Judgement, Needs, Scoring, Ties, UnscoredReason, best};
+use mary_contract::{Judgement, Needs, Scoring, Ties, best};
 
 use super::AnalogyTask;
 use super::formulas::{FORMULAS, Formula, Quad};
@@ -17,10 +17,8 @@ pub static VECTORS: AnalogyTask = AnalogyTask {
     asks: |card, settings| {
         let (pooling, read_layers) = pooling(card, settings)?;
         Ok(Box::new(move |question| {
-            let words = question
-                .stem
-                .iter()
-                .chain(question.choices.iter().flatten());
+            let choices = question.choices.iter().flatten();
+            let words = question.stem.iter().chain(choices);
             let asks = words.map(|word| look(word, pooling, read_layers.clone()));
             asks.collect()
         }))
@@ -33,16 +31,14 @@ pub static VECTORS: AnalogyTask = AnalogyTask {
 };
 
 fn judge_layers(options: &[String], correct: usize, layers: &[Layer]) -> Judgement {
-    let not_applicable =
-        |why: &str| Judgement::unscored(UnscoredReason::NotApplicable(why.to_owned()));
     let Some(last) = layers.last() else {
-        return not_applicable("none of the words has a vector");
+        return Judgement::not_applicable("none of the words has a vector");
     };
     if last.vectors.len() != 2 + 2 * options.len() {
         return Judgement::fault("expected a vector for each word of the stem and of every choice");
     }
     let Some((said, score)) = by(&FORMULAS[0], last, correct) else {
-        return not_applicable("a word of the question has no vector");
+        return Judgement::not_applicable("a word of the question has no vector");
     };
     let mut judgement = Judgement::scored(score);
     if let Some(option) = options.get(said) {

@@ -165,10 +165,8 @@ impl EffectByLayer {
 /// Effects over layers: all in one figure for one model, a figure for each effect where models are
 /// compared.
 fn effects_by_layer(end: &[TaskResult<'_>]) -> Vec<Figure> {
-    let by_effect: Vec<EffectByLayer> = EFFECTS
-        .into_iter()
-        .filter_map(|effect| EffectByLayer::read(effect, end))
-        .collect();
+    let read = |effect| EffectByLayer::read(effect, end);
+    let by_effect: Vec<EffectByLayer> = EFFECTS.into_iter().filter_map(read).collect();
     let figure = |suffix: String, remark: String, series, references: Vec<ReferenceLine>| {
         let figure = DECLARED.figure("psychometric-numbers-layers{suffix}");
         let figure = figure.saying("suffix", suffix).saying("remark", remark);

@@ -54,11 +54,8 @@ impl<'a> TaskResult<'a> {
 
     /// Measures whose name begins so, with the rest of the name.
     fn measures(&self, beginning: &str) -> Vec<(&'a str, &'a Estimate)> {
-        let own = self
-            .row
-            .measures
-            .iter()
-            .filter_map(|m| Some((m.name.strip_prefix(beginning)?, &m.estimate)));
+        let own = self.row.measures.iter();
+        let own = own.filter_map(|m| Some((m.name.strip_prefix(beginning)?, &m.estimate)));
         own.collect()
     }
 

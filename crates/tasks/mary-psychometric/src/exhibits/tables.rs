@@ -56,9 +56,8 @@ fn overview(all: &[TaskResult<'_>]) -> Option<Table> {
         let [numbers, blimp, latent, zero, matrices] = columns.map(|c| c.model(model));
         let value = |f: Option<TaskResult<'_>>, name: &str| cell(f.and_then(|f| f.measure(name)));
         let typical = [latent, zero].into_iter().flatten();
-        let mut norms: Vec<String> = typical
-            .map(|f| format!("typicality: {}", f.set("norms", "world")))
-            .collect();
+        let norms = typical.map(|f| format!("typicality: {}", f.set("norms", "world")));
+        let mut norms: Vec<String> = norms.collect();
         norms.dedup();
         norms.extend(matrices.map(|f| format!("matrices: {}", f.set("matrices", "fresh"))));
         vec![
@@ -74,11 +73,8 @@ fn overview(all: &[TaskResult<'_>]) -> Option<Table> {
     });
     let paper = published().table_3.iter().map(|row| {
         let mut cells = vec![row.model.clone()];
-        let (first, last) = (
-            ["distance", "ratio", "blimp"],
-            ["latent", "zero_shot", "matrices"],
-        );
-        cells.extend(printed(row, &[first, last].concat()));
+        cells.extend(printed(row, &["distance", "ratio", "blimp"]));
+        cells.extend(printed(row, &["latent", "zero_shot", "matrices"]));
         // Models behind an API show no vectors: the paper puts prompting there, with a star.
         if let (Some(prompting), Some(latent)) = (row.values.get("prompting"), cells.get_mut(4)) {
             *latent = format!("{prompting:.3}*");
@@ -115,12 +111,9 @@ fn numbers(all: &[TaskResult<'_>]) -> Option<Table> {
         cells.extend(names.iter().map(|n| cell(f.measure(n))));
         let signs = ["distance_slope", "ratio_drop", "size_slope"].map(sign);
         cells.push(signs.join(" ").into());
-        let how = format!(
-            "{}, pairs {}, {}{variant}",
-            f.set("range", "1-9"),
-            f.set("pairs", "averaged"),
-            f.set("pooling", "mean")
-        );
+        let (range, pairs) = (f.set("range", "1-9"), f.set("pairs", "averaged"));
+        let pooling = f.set("pooling", "mean");
+        let how = format!("{range}, pairs {pairs}, {pooling}{variant}");
         cells.push(how.into());
         cells
     });
@@ -142,10 +135,8 @@ fn prompted_categories(all: &[TaskResult<'_>]) -> Option<Table> {
     }
     let theirs = ["GPT 3.5", "GPT 4", "Gemini"];
     let measures = of.iter().flat_map(|f| f.measures("category:"));
-    let mut names: BTreeSet<&str> = measures
-        .map(|(name, _)| name)
-        .filter(|name| !name.contains('.'))
-        .collect();
+    let mut names: BTreeSet<&str> = measures.map(|(name, _)| name).collect();
+    names.retain(|name| !name.contains('.'));
     names.extend(published().table_6.iter().map(|c| c.category.as_str()));
     names.remove("Average");
     let mut rows: Vec<Vec<Cell>> = Vec::new();
@@ -268,19 +259,18 @@ fn categories(all: &[TaskResult<'_>]) -> Option<Table> {
 
 /// Raven's matrices under both conventions, and what the candidates alone give away.
 fn matrices(all: &[TaskResult<'_>]) -> Option<Table> {
-    let of: Vec<&TaskResult<'_>> = all
-        .iter()
-        .filter(|f| ["matrices", "digit-matrices", "letter-strings"].contains(&f.task()))
-        .collect();
+    let tasks = ["matrices", "digit-matrices", "letter-strings"];
+    let of: Vec<&TaskResult<'_>> = all.iter().filter(|f| tasks.contains(&f.task())).collect();
     let rows = of.iter().zip(told_apart(&of)).map(|(f, variant)| {
         let written = f.set("mode", "score") == "generate";
         let how = match f.task() {
-            "matrices" => format!(
-                "{}, instruction {}, {}",
-                f.set("matrices", "fresh"),
-                f.set("instruction", "1"),
-                f.set("layout", "paper")
-            ),
+            "matrices" => {
+                let (which, layout) = (f.set("matrices", "fresh"), f.set("layout", "paper"));
+                format!(
+                    "{which}, instruction {}, {layout}",
+                    f.set("instruction", "1")
+                )
+            }
             "digit-matrices" => f.set("source", "fresh").to_owned(),
             _ => format!("{} generalisations", f.set("generalisations", "0")),
         };

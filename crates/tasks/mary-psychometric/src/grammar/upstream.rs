@@ -40,10 +40,8 @@ fn field(written: &str) -> Option<&'static str> {
 pub fn pairs(data: &dyn DataSource, only: Option<&str>) -> Result<Vec<Pair>, TaskError> {
     let path = data.folder(DATASET)?.join(ARCHIVE);
     let damaged = |what: String| {
-        DataError::damaged(
-            path.clone(),
-            format!("{what}\nhint: `mary data verify blimp` says what is wrong"),
-        )
+        let why = format!("{what}\nhint: `mary data verify blimp` says what is wrong");
+        DataError::damaged(path.clone(), why)
     };
     let file =
         mary_platform::open_plain(&path).map_err(|e| damaged(format!("cannot be opened: {e}")))?;
@@ -53,12 +51,8 @@ pub fn pairs(data: &dyn DataSource, only: Option<&str>) -> Result<Vec<Pair>, Tas
         let set = name.ends_with(".jsonl") && !name.contains("__MACOSX");
         set && only.is_none_or(|set| stem(name) == set)
     };
-    let mut names: Vec<String> = archive
-        .file_names()
-        .filter_map(Result::ok)
-        .filter(wanted)
-        .map(|name| name.into_owned())
-        .collect();
+    let files = archive.file_names().filter_map(Result::ok).filter(wanted);
+    let mut names: Vec<String> = files.map(|name| name.into_owned()).collect();
     names.sort_unstable();
     if names.is_empty() {
         return Err(match only {

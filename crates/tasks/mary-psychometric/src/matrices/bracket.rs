@@ -119,8 +119,7 @@ impl BracketSettings {
         let target = Target::one_of(question, options, problem.correct);
         let order = if problem.unordered { "set" } else { "sequence" };
         Item::new(problem.id, target, vec![ask])
-            .in_stratum(problem.kind.clone())
-            .tagged("kind", problem.kind)
+            .in_stratum_of("kind", problem.kind)
             .tagged("cells", order)
     }
 
@@ -137,8 +136,7 @@ impl BracketSettings {
             names => names.join(" + "),
         };
         Item::new(problem.id.clone(), target, vec![ask])
-            .in_stratum(problem.transformation.name())
-            .tagged("transformation", problem.transformation.name())
+            .in_stratum_of("transformation", problem.transformation.name())
             .tagged("generalisation", generalised)
     }
 }
@@ -226,11 +224,9 @@ fn judge_words(setup: BracketSettings, item: &Item, right: &str, answer: &Genera
     let letters = matches!(setup.source, ProblemSource::Letters(_));
     let read = written(answer).and_then(|said| {
         // No digit may be an answer (two sets without a common digit), no letter is none.
-        let digits = |said: &[String]| said.iter().all(|w| w.parse::<u64>().is_ok());
-        let read = if letters {
-            !said.is_empty()
-        } else {
-            digits(&said)
+        let read = match letters {
+            true => !said.is_empty(),
+            false => said.iter().all(|w| w.parse::<u64>().is_ok()),
         };
         read.then_some(said).ok_or(UnscoredReason::Unparsed)
     });

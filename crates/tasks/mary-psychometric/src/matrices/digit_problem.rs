@@ -61,11 +61,8 @@ fn attribute(rng: &mut Stream, rule: usize, answer: u8) -> Option<[[i32; 3]; 3]>
             2 => {
                 let three = [a, b, answer];
                 let turn = |k: usize| [0, 1, 2].map(|i: usize| three[(i + k) % 3]);
-                if coin(rng) {
-                    [turn(1), turn(2), turn(0)]
-                } else {
-                    [turn(2), turn(1), turn(0)]
-                }
+                let (first, second) = if coin(rng) { (1, 2) } else { (2, 1) };
+                [turn(first), turn(second), turn(0)]
             }
             _ => {
                 let step = [-2, -1, 1, 2].get(below(rng, 4)).copied()?;

@@ -86,15 +86,8 @@ fn matrix(rng: &mut Stream) -> Option<(Vec<Panel>, Vec<Panel>, [Rule; 3])> {
     let panel = |at: usize| [0, 1, 2].map(|a| level(a, columns[a].rows[at / 3][at % 3]));
     let context = (0..8).map(panel).collect();
     // The first is right; bit a of the index says whether attribute a has its other value.
-    let value = |column: &Column, other: bool| {
-        if other {
-            column.other
-        } else {
-            column.rows[2][2]
-        }
-    };
-    let candidate =
-        |bits: usize| [0, 1, 2].map(|a| level(a, value(&columns[a], bits >> a & 1 == 1)));
+    let values = |column: &Column| [column.rows[2][2], column.other];
+    let candidate = |bits: usize| [0, 1, 2].map(|a| level(a, values(&columns[a])[bits >> a & 1]));
     let candidates = (0..8).map(candidate).collect();
     Some((context, candidates, columns.map(|c| c.rule)))
 }

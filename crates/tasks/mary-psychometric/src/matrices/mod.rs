@@ -100,20 +100,15 @@ fn item(setup: &MatrixSettings, matrix: &Matrix, instruction: usize) -> Item {
     let ask = Ask::subject(choice::score(prompt, continuations.collect()));
     let options = candidates.map(prompt::panel).collect();
     let target = Target::one_of(prompt::question(matrix), options, matrix.correct);
-    let several = setup.instructions.len() > 1;
-    let id = if several {
-        format!("{}/instruction-{}", matrix.id, instruction + 1)
-    } else {
-        matrix.id.clone()
-    };
-    let mut item = Item::new(id, target, vec![ask])
+    let mut item = Item::new(matrix.id.clone(), target, vec![ask])
         .tagged("instruction", (instruction + 1).to_string())
         .tagged("distinct_rules", distinct(&matrix.rules).to_string())
         .tagged("rules", matrix.rules.join(", "));
     for (attribute, rule) in ATTRIBUTES.iter().zip(&matrix.rules) {
         item = item.tagged(attribute, rule.clone());
     }
-    if several {
+    if setup.instructions.len() > 1 {
+        item.id += &format!("/instruction-{}", instruction + 1);
         item.cluster = Some(matrix.id.clone());
     }
     item
@@ -195,10 +190,9 @@ impl Task for Matrices {
 }
 
 fn blind(options: &[String], correct: usize) -> f64 {
-    let parts: Vec<Vec<&str>> = options
+    let parts = options
         .iter()
-        .map(|o| o.trim_matches(['(', ')']).split(','))
-        .map(Iterator::collect)
-        .collect();
+        .map(|o| o.trim_matches(['(', ')']).split(','));
+    let parts: Vec<Vec<&str>> = parts.map(Iterator::collect).collect();
     matrix::most_alike(&parts, correct)
 }

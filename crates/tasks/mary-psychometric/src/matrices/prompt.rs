@@ -1,23 +1,13 @@
 //! Matrices as text: the paper's panels and its eight instructions, byte for byte, because published
 //! numbers rest on them.
 
+use std::sync::LazyLock;
+
 use super::matrix::{Matrix, Panel};
 
 /// The eight instructions of Shah et al. 2024, Appendix B.4.2, in its order.
-pub const INSTRUCTIONS: [&str; 8] = [
-    "Solve the following Raven Progressive Matrix problem by identifying the pattern in the sequences. \
-     Select the correct choice for the missing element.",
-    "Identify the correct option to complete the Raven Progressive Matrix. Consider the patterns in \
-     numeric and fractional values across the rows to solve the problem.",
-    "Solve the Raven Progressive Matrix problem",
-    "Solve the Raven Progressive Matrix problem. Select the correct choice for the missing element in \
-     row 3.",
-    "Complete the pattern in the Raven Progressive Matrices problem",
-    "Apply abstract reasoning to solve the following Raven Progressive Matrices problem:",
-    "Solve the Raven Progressive Matrices by identifying patterns and drawing analogies. Select the \
-     correct choice for the missing element in row 3.",
-    "Select the correct choice for row 3, using the patterns and analogies from rows 1 and 2.",
-];
+pub static INSTRUCTIONS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("instructions.txt").lines().collect());
 
 /// What lm-raven puts before every matrix.
 const LM_RAVEN_OPENING: &str = "let's think step by step. ";

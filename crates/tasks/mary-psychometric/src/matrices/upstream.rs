@@ -54,12 +54,10 @@ pub fn problems(data: &dyn DataSource, file: &str) -> Result<Vec<Matrix>, TaskEr
 fn problem(path: &Path, index: usize, id: &str, record: &Record) -> Result<Matrix, TaskError> {
     let wrong =
         |message: String| tables::record(path, index + 1, format!("problem {id}: {message}"));
+    let many = |n: usize| wrong(format!("expected one shape in a panel, found {n}"));
     let panels = record.rpm.iter().map(|panel| match panel.as_slice() {
         [one] => one.panel().map_err(wrong),
-        other => Err(wrong(format!(
-            "expected one shape in a panel, found {}",
-            other.len()
-        ))),
+        other => Err(many(other.len())),
     });
     let panels: Vec<Panel> = panels.collect::<Result<_, _>>()?;
     let (context, candidates) = match panels.split_at_checked(8) {

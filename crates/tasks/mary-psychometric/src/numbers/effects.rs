@@ -268,10 +268,8 @@ fn on_a_line(
 pub fn similarities(numbers: &[Vec<f64>], words: &[Vec<f64>]) -> [Option<f64>; 3] {
     let within = |set: &[Vec<f64>]| {
         mean(set.iter().enumerate().flat_map(|(i, a)| {
-            set.iter()
-                .skip(i + 1)
-                .filter_map(|b| cosine(a, b))
-                .collect::<Vec<_>>()
+            let others = set.iter().skip(i + 1);
+            others.filter_map(|b| cosine(a, b)).collect::<Vec<_>>()
         }))
     };
     let between = mean(numbers.iter().flat_map(|a| {

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     ANISOTROPIC, DataSource, InForce, Item, Items, Judgement, Layers, Measure, Metric, Needs, Pool,
-    Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -76,10 +76,8 @@ fn item(setup: NumberSettings, format: Format) -> Item {
         texts.extend(WORDS.iter().map(|word| format.case(word)));
     }
     let before = if setup.blank { " " } else { "" };
-    let asks = texts
-        .iter()
-        .map(|text| look(&format!("{before}{text}"), setup.pooling, Layers::All))
-        .collect();
+    let ask = |text: &String| look(&format!("{before}{text}"), setup.pooling, Layers::All);
+    let asks = texts.iter().map(ask).collect();
     let target = Target::Data(json!(ShownNumbers { numbers, texts }));
     Item::new(format.name(), target, asks).tagged("format", format.name())
 }
@@ -110,21 +108,16 @@ impl Task for Numbers {
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let setup = match NumberSettings::read(settings) {
-            Ok(setup) => setup,
-            Err(error) => return Judgement::fault(error.to_string()),
+        let judged = || -> Result<Judgement, String> {
+            let setup = NumberSettings::read(settings).map_err(|e| e.to_string())?;
+            let Target::Data(data) = &item.target else {
+                return Err("an item of numbers lists the numbers it shows".into());
+            };
+            let shown = serde_json::from_value(data.clone());
+            let shown: ShownNumbers = shown.map_err(|e| format!("an item of numbers: {e}"))?;
+            Ok(judge_layers(&shown, &layers(answers)?, setup))
         };
-        let Target::Data(data) = &item.target else {
-            return Judgement::fault("an item of numbers lists the numbers it shows");
-        };
-        let shown: ShownNumbers = match serde_json::from_value(data.clone()) {
-            Ok(shown) => shown,
-            Err(error) => return Judgement::fault(format!("an item of numbers: {error}")),
-        };
-        match layers(answers) {
-            Ok(layers) => judge_layers(&shown, &layers, setup),
-            Err(message) => Judgement::fault(message),
-        }
+        judged().unwrap_or_else(Judgement::fault)
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {
@@ -176,9 +169,7 @@ fn judge_layers(shown: &ShownNumbers, layers: &[Layer], setup: NumberSettings) -
     for layer in layers {
         let known: Option<Vec<Vec<f64>>> = layer.vectors.iter().cloned().collect();
         let Some(known) = known.filter(|k| k.len() == shown.texts.len()) else {
-            return Judgement::unscored(UnscoredReason::NotApplicable(
-                "a number or word is outside the vocabulary".into(),
-            ));
+            return Judgement::not_applicable("a number or word is outside the vocabulary");
         };
         let (numbers, words) = known.split_at(shown.numbers.len().min(known.len()));
         match effects(&shown.numbers, numbers, setup.range, setup.pairs) {
@@ -212,7 +203,7 @@ fn judge_layers(shown: &ShownNumbers, layers: &[Layer], setup: NumberSettings) -
     }
     let Some(score) = mean_over(&rows, "distance") else {
         let why = format!("no layer could be measured: {}", flat.join("; "));
-        return Judgement::unscored(UnscoredReason::NotApplicable(why));
+        return Judgement::not_applicable(why);
     };
     let mut judgement = measured(Judgement::scored(score), &rows);
     for (name, level) in nulls::noise(&shown.numbers, dimensions, setup.range, setup.pairs) {

@@ -16,8 +16,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Needs, PromptForm, Reply, Response, Scored, Target, Task,
-    TaskCard, TaskError, TaskSettings,
+    DataSource, Item, Items, Judgement, Needs, PromptForm, Reply, Scored, Target, Task, TaskCard,
+    TaskError, TaskSettings,
 };
 use mary_generators::{shuffle, stream};
 use serde::{Deserialize, Serialize};
@@ -89,9 +89,8 @@ fn from_file(path: &Path) -> Result<Vec<Problem>, TaskError> {
         let problem: Problem =
             serde_json::from_str(row).map_err(|e| record_error(e.to_string()))?;
         if problem.definitions.len() < 2 {
-            return Err(record_error(
-                "expected two or more definitions, the right one first".into(),
-            ));
+            let why = "expected two or more definitions, the right one first";
+            return Err(record_error(why.into()));
         }
         all.push(problem);
     }
@@ -139,18 +138,14 @@ fn item(index: usize, form: PromptForm, problem: &Problem) -> Item {
     };
     let [one, two] = options;
     let question = format!("One of these is {concept}: {one} / {two}. Which is {concept}?");
+    let defined = format!("By definition, {concept} is");
     let asks = vec![
-        score_answers(
-            form,
-            format!("By definition, {concept} is"),
-            &problem.definitions,
-        ),
+        score_answers(form, defined, &problem.definitions),
         score_answers(form, format!("{question} Answer:"), options),
     ];
     let target = Target::one_of(question, options.map(Clone::clone).to_vec(), correct);
     Item::new(format!("{concept} {index:04}"), target, asks)
-        .in_stratum(concept.clone())
-        .tagged("concept", concept.clone())
+        .in_stratum_of("concept", concept.clone())
 }
 
 impl Task for DefineUse {
@@ -197,10 +192,8 @@ impl Task for DefineUse {
         let [first, second] = answers else {
             return Judgement::fault("expected two answers: definition and use");
         };
-        match (&first.answer, &second.answer) {
-            (Response::Scored(definition), Response::Scored(usage)) => {
-                judge_both(options, correct, definition, usage)
-            }
+        match (first.answer.as_scored(), second.answer.as_scored()) {
+            (Some(defined), Some(used)) => judge_both(options, correct, defined, used),
             _ => Judgement::fault("expected scores of definitions and of two things"),
         }
     }

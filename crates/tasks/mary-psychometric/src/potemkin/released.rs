@@ -67,10 +67,8 @@ fn read_file(
     loop {
         let line = reader.position().line() as usize;
         let record_error = |message: String| tables::record(path, line, message);
-        if !reader
-            .read_record(&mut record)
-            .map_err(|e| tables::wrong(path, line, &e))?
-        {
+        let read = reader.read_record(&mut record);
+        if !read.map_err(|e| tables::wrong(path, line, &e))? {
             return Ok(());
         }
         let row: Result<Row, _> = record.deserialize(Some(&headers));
@@ -79,9 +77,8 @@ fn read_file(
             "yes" => true,
             "no" => false,
             other => {
-                return Err(record_error(format!(
-                    "expected the true label yes or no; found {other:?}"
-                )));
+                let why = format!("expected the true label yes or no; found {other:?}");
+                return Err(record_error(why));
             }
         };
         let example = Example {
@@ -94,10 +91,10 @@ fn read_file(
             None => all.push(example),
             Some(before) if before == is_instance => {}
             Some(_) => {
-                return Err(record_error(format!(
-                    "an example of {} is labelled yes in one row and no in another",
-                    example.concept
-                )));
+                let of = &example.concept;
+                let why =
+                    format!("an example of {of} is labelled yes in one row and no in another");
+                return Err(record_error(why));
             }
         }
     }
@@ -119,8 +116,7 @@ pub(super) fn item(index: usize, form: PromptForm, example: &Example) -> Item {
     let options = words.map(str::to_owned).to_vec();
     let target = Target::one_of(question, options, usize::from(!example.is_instance));
     Item::new(format!("{concept} {index:04}"), target, vec![ask])
-        .in_stratum(concept.clone())
-        .tagged("concept", concept.clone())
+        .in_stratum_of("concept", concept.clone())
 }
 
 /// One word each: the sum and the mean differ only where a tokenizer splits a word.

@@ -75,9 +75,8 @@ fn item(
     let sampling = Sampling::greedy(longest.clamp(64, 4096) as u32).at(setup.temperature);
     let ask = Ask::subject(Request::words(settings.form, words, sampling));
     let id = format!("{}/run-{:02}", category.name, run + 1);
-    let mut item = Item::new(id, shown.target(), vec![ask])
-        .in_stratum(category.name.clone())
-        .tagged("category", category.name.clone());
+    let mut item =
+        Item::new(id, shown.target(), vec![ask]).in_stratum_of("category", category.name.clone());
     item.cluster = Some(category.name.clone());
     Ok(item)
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use mary_contract::{
     Ask, ContinuationScore, DataSource, FLOOR, Item, ItemSource, Items, Judgement, Measure, Metric,
     Needs, OVER_FLOOR, Prompt, Reply, Request, Sample, Score, Scoring, SettingDefault, Start, Task,
-    TaskCard, TaskError, TaskSettings, UnscoredReason,
+    TaskCard, TaskError, TaskSettings,
 };
 use mary_generators::article;
 use mary_stats::correlation::spearman;
@@ -139,9 +139,7 @@ fn judge_scores(shown: &ShownCategory, scores: &[ContinuationScore]) -> Judgemen
         return not_finite("a sentence's log-probability is not a number");
     }
     let Ok(found) = spearman(&shown.typicality, &sums) else {
-        return Judgement::unscored(UnscoredReason::NotApplicable(
-            "all sentences are equally probable".into(),
-        ));
+        return Judgement::not_applicable("all sentences are equally probable");
     };
     let mut judgement = Judgement::scored(found.r.value);
     judgement.notes = note(&shown.category, &found, &[]);

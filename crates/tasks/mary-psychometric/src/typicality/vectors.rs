@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     DataSource, InForce, Item, ItemSource, Items, Judgement, Measure, Metric, Needs, Reply, Sample,
-    Scoring, SettingDefault, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Scoring, SettingDefault, Task, TaskCard, TaskError, TaskSettings,
 };
 use mary_stats::correlation::spearman;
 
@@ -74,12 +74,12 @@ impl Task for Vectors {
 
 fn judge_layers(shown: &ShownCategory, layers: &[Layer]) -> Judgement {
     let Some(last) = layers.last() else {
-        return none("no vector came back for this category");
+        return Judgement::not_applicable("no vector came back for this category");
     };
     let mut by_layer = Vec::new();
     for layer in layers {
         let Some((Some(category), members)) = layer.vectors.split_first() else {
-            return none("the category's name is outside the vocabulary");
+            return Judgement::not_applicable("the category's name is outside the vocabulary");
         };
         if members.len() != shown.members.len() {
             return Judgement::fault(
@@ -92,7 +92,9 @@ fn judge_layers(shown: &ShownCategory, layers: &[Layer]) -> Judgement {
         by_layer.push((layer.number, spearman(&typicality, &said).ok()));
     }
     let Some((_, Some(found))) = by_layer.last() else {
-        return none("fewer than four members have a vector, or all are equally close");
+        return Judgement::not_applicable(
+            "fewer than four members have a vector, or all are equally close",
+        );
     };
     let members = shown.members.iter().zip(last.vectors.iter().skip(1));
     let unknown = members.filter(|(_, vector)| vector.is_none());
@@ -111,8 +113,4 @@ fn judge_layers(shown: &ShownCategory, layers: &[Layer]) -> Judgement {
         }
     }
     judgement
-}
-
-fn none(why: &str) -> Judgement {
-    Judgement::unscored(UnscoredReason::NotApplicable(why.to_owned()))
 }

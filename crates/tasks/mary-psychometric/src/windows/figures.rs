@@ -106,13 +106,7 @@ fn published_blimp(own: &[&GrowthCurve]) -> Vec<Series> {
     let shown = |model: &str| own.iter().any(|f| f.trajectory.label == model);
     let any = curves.keys().any(|model| shown(model));
     let three = ["pythia-70m", "pythia-1b", "pythia-12b"];
-    curves.retain(|model, _| {
-        if any {
-            shown(model)
-        } else {
-            three.contains(model)
-        }
-    });
+    curves.retain(|model, _| shown(model) || (!any && three.contains(model)));
     let series = |(model, points)| Series::published(format!("{model} v0"), points);
     curves.into_iter().map(series).collect()
 }

@@ -62,10 +62,8 @@ fn part_name(part: &Part) -> String {
 fn heatmaps(task: &str, own: &[&GrowthCurve]) -> Vec<Figure> {
     let mut sizes: BTreeMap<&str, Vec<&GrowthCurve>> = BTreeMap::new();
     for found in own {
-        sizes
-            .entry(found.trajectory.label.as_str())
-            .or_default()
-            .push(found);
+        let of_size = sizes.entry(&found.trajectory.label).or_default();
+        of_size.push(found);
     }
     let heatmap = |(size, mut rows): (&str, Vec<&GrowthCurve>)| {
         rows.sort_by(|a, b| onset_of(a).total_cmp(&onset_of(b)));

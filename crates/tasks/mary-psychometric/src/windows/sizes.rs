@@ -138,10 +138,8 @@ fn figure(ability: &Ability, own: &[(&Key, &Vec<Size>)], names: &[String]) -> Fi
         });
         Series::measured(name, points)
     });
-    let chance = own
-        .iter()
-        .flat_map(|(_, sizes)| sizes.iter())
-        .find_map(|s| s.chance);
+    let mut all = own.iter().flat_map(|(_, sizes)| sizes.iter());
+    let chance = all.find_map(|s| s.chance);
     let figure = DECLARED
         .figure("psychometric-scaling-{id}")
         .saying("id", ability.id())
@@ -264,10 +262,8 @@ fn stages(runs: &[RunSummary], found: &[GrowthCurve]) -> Exhibits {
         let name = names(&alike).swap_remove(place.unwrap_or(0));
         let mut sizes = sizes.clone();
         sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let onsets: Vec<(f64, Interval)> = sizes
-            .iter()
-            .filter_map(|(n, f)| Some((*n, f.window()?.onset)))
-            .collect();
+        let onset = |(n, f): &(f64, &GrowthCurve)| Some((*n, f.window()?.onset));
+        let onsets: Vec<(f64, Interval)> = sizes.iter().filter_map(onset).collect();
         lines.push(Series::measured(
             format!("{}, {name}", key.0.title()),
             onsets.iter().map(|(n, onset)| Point {

@@ -156,10 +156,8 @@ pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {
             steps.join(", "),
         ]
     };
-    DECLARED.rows(
-        "psychometric-left-out",
-        Cell::figures(all.iter().map(row).collect()),
-    )
+    let rows = Cell::figures(all.iter().map(row).collect());
+    DECLARED.rows("psychometric-left-out", rows)
 }
 
 pub(super) fn doubts(found: &[GrowthCurve]) -> Option<Table> {

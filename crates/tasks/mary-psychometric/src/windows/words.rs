@@ -156,10 +156,8 @@ fn paired(words: &[Learnt], when: Dating) -> BTreeMap<&str, Vec<(&Learnt, f64, f
     let mut sizes: BTreeMap<&str, Vec<(&Learnt, f64, f64)>> = BTreeMap::new();
     for word in words {
         if let (Some(age), Some(when)) = (word.norm.age, when(word)) {
-            sizes
-                .entry(word.size.as_str())
-                .or_default()
-                .push((word, age, when));
+            let of_size = sizes.entry(&word.size).or_default();
+            of_size.push((word, age, when));
         }
     }
     sizes
@@ -175,10 +173,8 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
         if pairs.len() < FEWEST_WORDS {
             continue;
         }
-        let (child, model): (Vec<f64>, Vec<f64>) = pairs
-            .iter()
-            .map(|(_, age, when)| (*age, when.log10()))
-            .unzip();
+        let both = pairs.iter().map(|(_, age, when)| (*age, when.log10()));
+        let (child, model): (Vec<f64>, Vec<f64>) = both.unzip();
         let rho = spearman(&child, &model).ok()?;
         let undated = |w: &&Learnt| w.size == size && w.norm.age.is_some() && when(w).is_none();
         let without = words.iter().filter(undated).count();
@@ -196,10 +192,8 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
             p.map_or_else(String::new, p_value),
         ]
     });
-    DECLARED.rows(
-        "psychometric-word-ages-norms",
-        Cell::figures(rows.collect()),
-    )
+    let rows = Cell::figures(rows.collect());
+    DECLARED.rows("psychometric-word-ages-norms", rows)
 }
 
 /// A predictor as columns of numbers on one scale: itself, or each kind against the most frequent one.

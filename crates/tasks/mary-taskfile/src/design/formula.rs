@@ -210,10 +210,8 @@ impl Reader<'_> {
                 let signed = usize::from(matches!(c, '-' | '+'));
                 let rest = self.rest();
                 let digits = |c: char| !(c.is_ascii_digit() || c == '.');
-                let end = rest
-                    .get(signed..)
-                    .and_then(|r| r.find(digits))
-                    .map_or(rest.len(), |n| n + signed);
+                let more = rest.get(signed..).and_then(|r| r.find(digits));
+                let end = more.map_or(rest.len(), |n| n + signed);
                 let number = rest.get(..end).and_then(|n| n.parse::<f64>().ok());
                 let number = number.ok_or_else(|| self.wrong("expected a number"))?;
                 self.at += end;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::TaskFileError;
 use crate::form::StartForm;
-use crate::judge::{fault, not_applicable, not_finite};
+use crate::judge::{fault, not_finite};
 use read::{Design, DesignItem};
 
 /// A task with conditions, regions and predictions.
@@ -111,14 +111,12 @@ impl Design {
         let texts: Vec<String> = item.conditions.iter().map(|(_, r)| joined(r).0).collect();
         if texts.iter().any(String::is_empty) {
             let (id, item) = (&self.id, &item.id);
-            return Err(TaskError::Setting(format!(
-                "{id}: item `{item}` has a condition without words"
-            )));
+            let why = format!("{id}: item `{item}` has a condition without words");
+            return Err(TaskError::Setting(why));
         }
         let conditions = item.conditions.iter();
-        let conditions: serde_json::Map<String, Value> = conditions
-            .map(|(name, regions)| (name.clone(), json!(regions)))
-            .collect();
+        let conditions = conditions.map(|(name, regions)| (name.clone(), json!(regions)));
+        let conditions: serde_json::Map<String, Value> = conditions.collect();
         let ask = Ask::subject(Request::Score(Score {
             prefix: Prompt::plain(""),
             continuations: texts,
@@ -163,7 +161,7 @@ impl Design {
             }
             _ => return Err(fault("expected log-probabilities of each condition's text")),
         };
-        let unknown = |why: &str| Ok(not_applicable(why));
+        let unknown = |why: &str| Ok(Judgement::not_applicable(why));
         let Some(bits) = self.bits(item, scores) else {
             return unknown("the model does not tell where its tokens lie");
         };
@@ -226,9 +224,8 @@ impl Design {
         let named = self.named_effects();
         let claims = self.predictions.iter().map(|(_, formula)| formula);
         let all = claims.chain(named.iter().map(|(_, formula, _)| formula));
-        let named = all
-            .flat_map(formula::Formula::regions)
-            .map(|region| (region.number, region.name.clone()));
+        let regions = all.flat_map(formula::Formula::regions);
+        let named = regions.map(|region| (region.number, region.name.clone()));
         let mut regions: Vec<(usize, String)> = named.collect();
         regions.sort();
         regions.dedup_by_key(|(number, _)| *number);
@@ -310,19 +307,16 @@ impl Task for DesignTask {
         }
         let first = design.predictions.first().map_or("", |(name, _)| name);
         let rule = "holds; what is equal is neither greater nor smaller, and `=` holds within 0.001 bits and a relative 0.00001, as in SyntaxGym";
-        say(
-            "score",
-            format!("share of items for which `{first}` {rule}"),
-        );
+        let how = format!("share of items for which `{first}` {rule}");
+        say("score", how);
         let metric = format!("{:?}", design.metric).to_lowercase();
         let rule = "of the surprisals of a region's tokens, in bits; a token belongs to the region of its first letter";
         say("regions", format!("{metric} {rule}"));
         let over = "over items, Student's t for effects and means";
         say("intervals", over.into());
         let factors = design.factors.iter();
-        let crossed: Vec<String> = factors
-            .map(|f| format!("{} ({})", f.name, f.levels.join(", ")))
-            .collect();
+        let factor = |f: &read::Factor| format!("{} ({})", f.name, f.levels.join(", "));
+        let crossed: Vec<String> = factors.map(factor).collect();
         if !crossed.is_empty() {
             say("factors", crossed.join(" × "));
         }

@@ -410,12 +410,11 @@ impl FileText<'_> {
             }
         }
         if cut {
-            let most = items
+            let regions = items
                 .iter()
                 .flat_map(|i| &i.conditions)
-                .map(|(_, r)| r.len())
-                .max()
-                .unwrap_or(0);
+                .map(|(_, r)| r.len());
+            let most = regions.max().unwrap_or(0);
             names = (1..=most).map(|n| n.to_string()).collect();
         }
         Ok((factors, names, items))
@@ -461,21 +460,12 @@ fn crossing(
         let mut add = |what: String, formula: String, weight: f64| {
             found.push((format!("{what}, region {region}"), formula, weight));
         };
-        add(
-            format!("{first}: {b} - {a}"),
-            format!("{bc} + {bd} - {ac} - {ad}"),
-            0.5,
-        );
-        add(
-            format!("{second}: {d} - {c}"),
-            format!("{ad} + {bd} - {ac} - {bc}"),
-            0.5,
-        );
-        add(
-            format!("{first} × {second}"),
-            format!("[{bd} - {bc}] - [{ad} - {ac}]"),
-            1.0,
-        );
+        let what = format!("{first}: {b} - {a}");
+        add(what, format!("{bc} + {bd} - {ac} - {ad}"), 0.5);
+        let what = format!("{second}: {d} - {c}");
+        add(what, format!("{ad} + {bd} - {ac} - {bc}"), 0.5);
+        let what = format!("{first} × {second}");
+        add(what, format!("[{bd} - {bc}] - [{ad} - {ac}]"), 1.0);
     }
     found
 }

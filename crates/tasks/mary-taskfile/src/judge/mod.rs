@@ -74,11 +74,6 @@ fn generated(answers: &[Reply]) -> Result<&Generated, Box<Judgement>> {
     }
 }
 
-/// There is nothing that could be judged.
-pub(crate) fn not_applicable(why: &str) -> Judgement {
-    Judgement::unscored(UnscoredReason::NotApplicable(why.into()))
-}
-
 pub(crate) fn fault(message: &str) -> Box<Judgement> {
     Box::new(Judgement::fault(message))
 }

@@ -59,22 +59,22 @@ pub(super) fn judge(plan: &Plan, answers: &[Reply]) -> Verdict {
 
 fn read(scale: Option<[f64; 2]>, said: &Generated) -> Judgement {
     let text = &said.text;
-    match scale {
+    let read = match scale {
         None => {
             let last = VERDICT.as_ref().and_then(|p| p.find_iter(text).last());
             let word = last.map(|word| word.as_str().to_lowercase());
-            let verdict =
-                word.map(|word| Judgement::scored(f64::from(word == "yes")).read_as(word));
-            verdict.unwrap_or_else(|| Judgement::unscored(said.unread()))
+            word.map(|word| (f64::from(word == "yes"), word))
         }
         Some([low, high]) => {
             let within = |x: &&f64| (low..=high).contains(*x);
             let marks = number::all(text);
-            marks.iter().rfind(within).map_or_else(
-                || Judgement::unscored(said.unread()),
-                |mark| Judgement::scored((mark - low) / (high - low)).read_as(mark.to_string()),
-            )
+            let mark = marks.iter().rfind(within);
+            mark.map(|mark| ((mark - low) / (high - low), mark.to_string()))
         }
+    };
+    match read {
+        Some((score, said)) => Judgement::scored(score).read_as(said),
+        None => Judgement::unscored(said.unread()),
     }
 }
 

@@ -36,10 +36,8 @@ pub(super) fn judge(plan: &Plan, wanted: &AskSettings, item: &Item, said: &Gener
     // Numbers in decimal are seldom exact in binary.
     let rounding = 1e-9 * target.abs().max(1e-9);
     let off = (value - target).abs();
-    let verdict = Judgement::scored(f64::from(off <= slack + rounding));
-    Ok(Some(
-        verdict.read_as(value.to_string()).measured("error", off),
-    ))
+    let verdict = Judgement::scored(f64::from(off <= slack + rounding)).read_as(value.to_string());
+    Ok(Some(verdict.measured("error", off)))
 }
 
 /// A text that is one number and nothing else.

@@ -9,7 +9,7 @@ use mary_contract::{
 use mary_stats::bootstrap::{Bootstrap, Units, percentile};
 use serde_json::json;
 
-use super::{Verdict, fault, not_applicable, not_finite};
+use super::{Verdict, fault, not_finite};
 use crate::asking::{AskSettings, letter};
 use crate::form::{Normalisation, TiesForm};
 
@@ -33,9 +33,8 @@ pub(super) fn choice(
     let values = values(&texts, answers)?;
     let of = |n: Normalisation| values.iter().find(|(name, _)| *name == n).map(|(_, v)| v);
     let Some(chosen) = of(wanted.normalisation) else {
-        return Ok(not_applicable(
-            "the unconditional probabilities were not asked for in this run",
-        ));
+        let why = "the unconditional probabilities were not asked for in this run";
+        return Ok(Judgement::not_applicable(why));
     };
     let best = |values: &[f64]| {
         let (at, score) = best(values, correct)?;
@@ -84,9 +83,8 @@ pub(super) fn correlation(wanted: &AskSettings, item: &Item, answers: &[Reply]) 
     let values = values(&[whole.trim()], answers)?;
     let wanted = values.iter().find(|(n, _)| *n == wanted.normalisation);
     let Some(value) = wanted.and_then(|(_, v)| v.first()) else {
-        return Ok(not_applicable(
-            "the unconditional probability was not asked for in this run",
-        ));
+        let why = "the unconditional probability was not asked for in this run";
+        return Ok(Judgement::not_applicable(why));
     };
     let Target::Data(data) = &item.target else {
         return Err(fault("expected a number as target"));
@@ -113,7 +111,7 @@ pub(super) fn greedy(answers: &[Reply]) -> Verdict {
     let ranks = text.details.as_ref().map(|d| &d.rank);
     let Some(ranks) = ranks.filter(|r| r.len() == text.logprobs.len()) else {
         let why = "the model does not tell whether a token was its first choice";
-        return Ok(not_applicable(why));
+        return Ok(Judgement::not_applicable(why));
     };
     let mut judgement = Judgement::scored(f64::from(ranks.iter().all(|r| *r == 1)));
     judgement.notes = json!({ "logprob": sum });

@@ -8,7 +8,7 @@ use mary_contract::{
 use mary_stats::correlation::{pearson, spearman};
 use serde_json::json;
 
-use super::{Verdict, fault, not_applicable, not_finite};
+use super::{Verdict, fault, not_finite};
 
 /// The cosine of two texts, kept beside the number it is compared with; the last layer is the score.
 pub(super) fn correlation(item: &Item, answers: &[Reply]) -> Verdict {
@@ -27,7 +27,7 @@ pub(super) fn correlation(item: &Item, answers: &[Reply]) -> Verdict {
         }
     }
     let Some(last) = last else {
-        return Ok(not_applicable("a text has no vector"));
+        return Ok(Judgement::not_applicable("a text has no vector"));
     };
     values.insert("cosine".into(), last);
     let mut judgement = Judgement::scored(last);
@@ -49,7 +49,7 @@ pub(super) fn triple(answers: &[Reply]) -> Verdict {
         }
     }
     let Some(&(_, score, margin)) = verdicts.last() else {
-        return Ok(not_applicable("a text has no vector"));
+        return Ok(Judgement::not_applicable("a text has no vector"));
     };
     let mut judgement = Judgement::scored(score).measured("margin", margin);
     if verdicts.len() > 1 {

@@ -9,18 +9,13 @@ use mary_train::Storage;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{SetupError, Target, copied};
+use super::{JSON, Mutation, Result, Target, copied};
 use crate::mutate::{self, Dice};
 
-pub(super) fn all(golden: &Path) -> Result<Vec<Target>, SetupError> {
+pub(super) fn all(golden: &Path) -> Result<Vec<Target>> {
     let folder = copied(golden, &["llama"], "")?;
-    let name = "tokenizer pipeline";
-    let mut targets = vec![Target::of_checkpoint(
-        name,
-        folder,
-        "tokenizer.json",
-        pipeline,
-    )?];
+    let (name, file) = ("tokenizer pipeline", "tokenizer.json");
+    let mut targets = vec![Target::of_checkpoint(name, folder, file, pipeline)?];
     // Vocabularies beside a right model, in another form than `tokenizer.json`.
     for (name, from, file) in [
         ("tokenizer pieces", "spm-bpe", "tokenizer.model"),
@@ -32,9 +27,8 @@ pub(super) fn all(golden: &Path) -> Result<Vec<Target>, SetupError> {
         let folder = copied(golden, &["llama", from], "tokenizer.json")?;
         targets.push(Target::of_checkpoint(name, folder, file, vocabulary)?);
     }
-    type Mutation = fn(&[u8], &mut Dice) -> Vec<u8>;
     let parts: [(_, _, Mutation); 2] = [
-        ("adapter settings", SETTINGS, mutate::json_text),
+        ("adapter settings", SETTINGS, JSON),
         ("adapter weights", WEIGHTS, mutate::safetensors),
     ];
     for (name, file, mutation) in parts {
@@ -166,7 +160,7 @@ struct Lora {
 }
 
 impl Lora {
-    fn new(golden: &Path) -> Result<Self, SetupError> {
+    fn new(golden: &Path) -> Result<Self> {
         let base = copied(golden, &["llama"], "")?;
         let folder = tempfile::tempdir()?;
         let place = |name: &str| folder.path().join(name);
@@ -230,23 +224,22 @@ fn put(kind: u8, path: &Path) -> bool {
 
 /// Something that is no plain file, or a very large one, where a file of an adapter, a tokenizer or an
 /// import belongs.
-fn kinds(golden: &Path) -> Result<Target, SetupError> {
+fn kinds(golden: &Path) -> Result<Target> {
     let lora = Lora::new(golden)?;
     let folder = tempfile::tempdir()?;
     let make = |dice: &mut Dice| vec![dice.roll(250) as u8, dice.roll(250) as u8];
     let read = move |bytes: &[u8]| {
-        let (kind, place) = match bytes {
-            [kind, place] => (kind % 6, place % 6),
-            _ => return false,
+        let &[kind, place] = bytes else {
+            return false;
         };
+        let (kind, place) = (kind % 6, place % 6);
         let path = match place {
             0 => lora.adapter.join(SETTINGS),
             1 => lora.adapter.join(WEIGHTS),
             2 => lora.base.join("tokenizer.json"),
-            n => {
-                let name = ["a.jsonl", "a.json", "a.eval"][usize::from(n) % 3];
-                folder.path().join(name)
-            }
+            n => folder
+                .path()
+                .join(["a.jsonl", "a.json", "a.eval"][usize::from(n) % 3]),
         };
         let kept = std::fs::read(&path).ok();
         let _ = std::fs::remove_file(&path);
@@ -270,7 +263,7 @@ fn kinds(golden: &Path) -> Result<Target, SetupError> {
     Ok(Target::new("adapter and import kinds", make, read))
 }
 
-fn documents() -> Result<Target, SetupError> {
+fn documents() -> Result<Target> {
     let folder = tempfile::tempdir()?;
     let read = move |bytes: &[u8]| {
         let (first, body) = bytes.split_first().unwrap_or((&0, &[]));
@@ -334,7 +327,7 @@ fn document(dice: &mut Dice) -> Vec<u8> {
 }
 
 /// An archive whose header is right and whose only sample is this.
-fn packed(file: &Path, sample: &[u8]) -> Result<(), SetupError> {
+fn packed(file: &Path, sample: &[u8]) -> Result<()> {
     use std::io::Write as _;
     let mut out = zip::ZipWriter::new(std::fs::File::create(file)?);
     let options = zip::write::SimpleFileOptions::default();

@@ -9,8 +9,9 @@ use mary_study::forms::{self, FormOrigin};
 use mary_study::settings::Language;
 use mary_study::{Settings, Study};
 use mary_taskfile::{Material, OwnTask};
+use serde_json::json;
 
-use super::{SetupError, Target, runs, template_pieces};
+use super::{BLIND, JSON, LINES, Mutation, Result, Target, runs, template_pieces};
 use crate::mutate::{self, Dice};
 
 const TASK: &str = include_str!("good/task.toml");
@@ -19,7 +20,7 @@ const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42
 const FORM: &str = include_str!("good/form.csv");
 const STUDY: &str = include_str!("good/study.toml");
 
-pub(super) fn all() -> Result<Vec<Target>, SetupError> {
+pub(super) fn all() -> Result<Vec<Target>> {
     let rows = rows();
     let csv = "id,word,answer\n1,\"hot, or\",cold\n2,big,\"sm\"\"all\"\n3,'=1,x\n".repeat(4);
     let list = format!("[{}]", rows.trim_end().replace('\n', ","));
@@ -27,10 +28,10 @@ pub(super) fn all() -> Result<Vec<Target>, SetupError> {
     Ok(vec![
         task("task file", "task.toml")?,
         task("rows of a task", "rows.jsonl")?,
-        material("rows jsonl", "x.jsonl", rows.as_bytes(), mutate::json_lines)?,
-        material("rows csv", "x.csv", csv.as_bytes(), mutate::blinded)?,
-        material("rows json", "x.json", list.as_bytes(), mutate::json_text)?,
-        material("rows text", "x.txt", text.as_bytes(), mutate::blinded)?,
+        material("rows jsonl", "x.jsonl", rows.as_bytes(), LINES)?,
+        material("rows csv", "x.csv", csv.as_bytes(), BLIND)?,
+        material("rows json", "x.json", list.as_bytes(), JSON)?,
+        material("rows text", "x.txt", text.as_bytes(), BLIND)?,
         material("rows parquet", "x.parquet", &parquet()?, parquet_damage)?,
         study("study settings", "study.toml")?,
         study("study items", "items.json")?,
@@ -47,7 +48,7 @@ pub(super) fn all() -> Result<Vec<Target>, SetupError> {
 
 fn rows() -> String {
     let row = |n: usize| {
-        serde_json::json!({"id": n, "kind": "x", "word": format!("word {n}"), "answer": n % 2,
+        json!({"id": n, "kind": "x", "word": format!("word {n}"), "answer": n % 2,
             "choices": ["hot", "cold"], "picture": PICTURE})
         .to_string()
             + "\n"
@@ -55,13 +56,12 @@ fn rows() -> String {
     (0..6).map(row).collect()
 }
 
-fn parquet() -> Result<Vec<u8>, SetupError> {
+fn parquet() -> Result<Vec<u8>> {
     let (_kept, path) = runs::run()?;
     let folder = tempfile::tempdir()?;
     let written = export(&RunFolder::open(&path)?, ExportForm::Parquet, folder.path())?;
-    Ok(std::fs::read(
-        written.first().ok_or("nothing was exported")?,
-    )?)
+    let file = written.first().ok_or("nothing was exported")?;
+    Ok(std::fs::read(file)?)
 }
 
 /// The description of the file stands at its end, its length before the last word.
@@ -91,20 +91,15 @@ fn settings(text: &[u8], separator: &str, dice: &mut Dice) -> Vec<u8> {
             .and_then(|line| line.split_once(separator))
             .map(|(key, _)| key.to_owned());
         let value = match dice.roll(9) {
-            0 => dice
-                .pick(&mutate::EXTREMES)
-                .copied()
-                .unwrap_or(0)
-                .to_string(),
-            1 => "-1".to_owned(),
-            2 => "1e300".to_owned(),
-            3 => serde_json::json!(dice.pick(&template_pieces())).to_string(),
-            4 => serde_json::json!(format!("{{{{ word }}}}{}", "(a+)+$".repeat(dice.roll(20))))
-                .to_string(),
-            5 => "[]".to_owned(),
-            6 => "[1, \"{{ word }}\", [[2]]]".to_owned(),
-            7 => serde_json::json!(dice.pick(&["/dev/zero", "..", "rows.jsonl"])).to_string(),
-            _ => "true".to_owned(),
+            0 => json!(dice.pick(&mutate::EXTREMES).copied().unwrap_or(0)),
+            1 => json!(-1),
+            2 => json!(1e300),
+            3 => json!(dice.pick(&template_pieces())),
+            4 => json!(format!("{{{{ word }}}}{}", "(a+)+$".repeat(dice.roll(20)))),
+            5 => json!([]),
+            6 => json!([1, "{{ word }}", [[2]]]),
+            7 => json!(dice.pick(&["/dev/zero", "..", "rows.jsonl"])),
+            _ => json!(true),
         };
         match (dice.roll(5), key) {
             (0, _) => drop(lines.get(at).cloned().map(|line| lines.insert(at, line))),
@@ -126,13 +121,13 @@ fn settings(text: &[u8], separator: &str, dice: &mut Dice) -> Vec<u8> {
 }
 
 /// A folder with a task file and its rows, of which one is changed.
-fn task(name: &'static str, file: &str) -> Result<Target, SetupError> {
+fn task(name: &'static str, file: &str) -> Result<Target> {
     let folder = tempfile::tempdir()?;
     for (name, text) in [("task.toml", TASK), ("rows.jsonl", &rows())] {
         std::fs::write(folder.path().join(name), text)?;
     }
-    let mutate: fn(&[u8], &mut Dice) -> Vec<u8> = match name {
-        "rows of a task" => mutate::json_lines,
+    let mutate: Mutation = match name {
+        "rows of a task" => LINES,
         _ => |good, dice| settings(good, " = ", dice),
     };
     let changed = folder.path().join(file);
@@ -151,12 +146,7 @@ fn use_task(task: &dyn Task) -> bool {
     items.take(20).all(|item| item.is_ok())
 }
 
-fn material(
-    name: &'static str,
-    file: &str,
-    good: &[u8],
-    mutate: fn(&[u8], &mut Dice) -> Vec<u8>,
-) -> Result<Target, SetupError> {
+fn material(name: &'static str, file: &str, good: &[u8], mutate: Mutation) -> Result<Target> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join(file);
     std::fs::write(&file, good)?;
@@ -168,7 +158,7 @@ fn material(
     })
 }
 
-fn study(name: &'static str, file: &str) -> Result<Target, SetupError> {
+fn study(name: &'static str, file: &str) -> Result<Target> {
     let folder = tempfile::tempdir()?;
     let (draft, path) = (folder.path().join("draft"), folder.path().join("study"));
     std::fs::create_dir_all(&draft)?;
@@ -181,8 +171,8 @@ fn study(name: &'static str, file: &str) -> Result<Target, SetupError> {
     let form = forms::read("form.csv", FORM.as_bytes())?;
     let frozen = forms::frozen(&form, &source, Language::En, None, 3)?;
     Study::create(&path, &Settings::read(&draft)?, &frozen)?;
-    let mutate: fn(&[u8], &mut Dice) -> Vec<u8> = match file {
-        "items.json" => mutate::json_text,
+    let mutate: Mutation = match file {
+        "items.json" => JSON,
         _ => |good, dice| settings(good, " = ", dice),
     };
     Target::of_file(name, path.join(file), mutate, move || {
@@ -201,7 +191,7 @@ fn study(name: &'static str, file: &str) -> Result<Target, SetupError> {
 }
 
 /// A run that was divided: what its shards say about themselves, their logs, and what was submitted.
-fn shards(name: &'static str, file: &str) -> Result<Target, SetupError> {
+fn shards(name: &'static str, file: &str) -> Result<Target> {
     let (folder, path) = runs::run()?;
     for index in 0..2 {
         let place = ShardPlace::new(&path, index, 2);
@@ -225,17 +215,12 @@ fn shards(name: &'static str, file: &str) -> Result<Target, SetupError> {
     }
     let submitted = r#"{"number":1,"engine":"slurm","of":2,"shards":[0,1],"jobs":["17"],"array_limit":1001,"merge":"18","at":0}"#;
     std::fs::create_dir_all(path.join("submit"))?;
-    std::fs::write(
-        path.join("submit/submitted.jsonl"),
-        format!("{submitted}\n"),
-    )?;
+    let list = path.join("submit/submitted.jsonl");
+    std::fs::write(list, format!("{submitted}\n"))?;
     // The log of the whole, as it is before anything is joined.
     let log = path.join("samples.jsonl");
     let whole = std::fs::read(&log)?;
-    let mutate = match name {
-        "shard status" => mutate::json_text,
-        _ => mutate::json_lines,
-    };
+    let mutate = if name == "shard status" { JSON } else { LINES };
     Target::of_file(name, path.join(file), mutate, move || {
         let _kept = &folder;
         std::fs::write(&log, &whole).is_ok() && use_shards(&path)

@@ -12,41 +12,34 @@ use mary_testkit::conformance::TestQueue;
 use mary_testkit::raw_server::{RawServer, Say};
 use serde_json::json;
 
-use super::{SetupError, Target};
+use super::{Result, Target};
 use crate::mutate::{self, Dice};
 
-pub(super) fn all() -> Result<Vec<Target>, SetupError> {
+pub(super) fn all() -> Result<Vec<Target>> {
     let good: serde_json::Value = serde_json::from_str(include_str!("good/replies.json"))?;
     let openai = "openai/gpt-4o";
-    Ok(vec![
-        reply("reply openai", openai, 200, &good["chat"], None)?,
-        reply("reply openai top", openai, 200, &good["chat"], Some("top"))?,
-        reply("reply echo", "vllm/m", 200, &good["echo"], Some("echo"))?,
-        reply(
+    let mut targets = Vec::new();
+    for (name, model, status, body, logprobs) in [
+        ("reply openai", openai, 200, "chat", None),
+        ("reply openai top", openai, 200, "chat", Some("top")),
+        ("reply echo", "vllm/m", 200, "echo", Some("echo")),
+        (
             "reply anthropic",
             "anthropic/claude-x",
             200,
-            &good["anthropic"],
+            "anthropic",
             None,
-        )?,
-        reply(
-            "reply google",
-            "google/gemini-x",
-            200,
-            &good["google"],
-            None,
-        )?,
-        reply("reply error", openai, 400, &good["error"], None)?,
-        batches()?,
-        batch_state()?,
-    ])
+        ),
+        ("reply google", "google/gemini-x", 200, "google", None),
+        ("reply error", openai, 400, "error", None),
+    ] {
+        targets.push(reply(name, model, status, &good[body], logprobs)?);
+    }
+    targets.extend([batches()?, batch_state()?]);
+    Ok(targets)
 }
 
-fn open(
-    name: &str,
-    server: &RawServer,
-    more: &[(&str, String)],
-) -> Result<Box<dyn Model>, SetupError> {
+fn open(name: &str, server: &RawServer, more: &[(&str, String)]) -> Result<Box<dyn Model>> {
     let model: mary_contract::ModelRef = name.parse()?;
     let mut settings = ModelSettings {
         base_url: Some(server.url("/v1")),
@@ -58,11 +51,9 @@ fn open(
         ("backoff_ms", "0"),
         ("retries", "0"),
     ];
-    for (name, value) in args {
+    let more = more.iter().map(|(name, value)| (*name, value.as_str()));
+    for (name, value) in args.into_iter().chain(more) {
         settings.args.insert(name.to_owned(), value.to_owned());
-    }
-    for (name, value) in more {
-        settings.args.insert((*name).to_owned(), value.clone());
     }
     let provider = providers_with(&Ledger::new())
         .into_iter()
@@ -106,15 +97,12 @@ fn reply(
     status: u16,
     good: &serde_json::Value,
     logprobs: Option<&'static str>,
-) -> Result<Target, SetupError> {
+) -> Result<Target> {
     let body = Body::default();
     let says = body.clone();
     let server = RawServer::start(move |_| Say::Answer(status, Vec::new(), says.lock().clone()))?;
-    let more: Vec<_> = logprobs
-        .map(|how| ("logprobs", how.to_owned()))
-        .into_iter()
-        .collect();
-    let mut model = open(model, &server, &more)?;
+    let more = logprobs.map(|how| ("logprobs", how.to_owned()));
+    let mut model = open(model, &server, more.as_slice())?;
     let good = good.to_string().into_bytes();
     let make = move |dice: &mut Dice| mutate::json_text(&good, dice);
     let read = move |bytes: &[u8]| {
@@ -128,7 +116,7 @@ fn reply(
     Ok(Target::new(name, make, read))
 }
 
-fn batches() -> Result<Target, SetupError> {
+fn batches() -> Result<Target> {
     let body = Body::default();
     let says = body.clone();
     let heard = Mutex::new(String::new());
@@ -172,7 +160,7 @@ fn batches() -> Result<Target, SetupError> {
     Ok(Target::new("batch results", make, read))
 }
 
-fn batch_state() -> Result<Target, SetupError> {
+fn batch_state() -> Result<Target> {
     let good = json!({"schema": 1, "fingerprint": "f", "parts": [{"name": "mary-1",
         "id": "batch_1", "submitted": 1, "known": ["a"], "requests": ["m1-0", "m2-0"],
         "estimate": 0.5, "fetched": false}]});

@@ -12,10 +12,10 @@ use mary_fetch::datasets::{Limits, unpack_tar_gz, unpack_zip};
 use mary_store::{ExportForm, ImportOptions, PaidAnswers, RunFolder, export, import};
 use tempfile::TempDir;
 
-use super::{SetupError, Target};
+use super::{BLIND, JSON, LINES, Result, Target};
 use crate::mutate::{self, Dice};
 
-pub(super) fn all() -> Result<Vec<Target>, SetupError> {
+pub(super) fn all() -> Result<Vec<Target>> {
     Ok(vec![
         of_run("log", "samples.jsonl")?,
         of_run("manifest", "manifest.json")?,
@@ -28,7 +28,7 @@ pub(super) fn all() -> Result<Vec<Target>, SetupError> {
     ])
 }
 
-fn manifest() -> Result<RunManifest, SetupError> {
+fn manifest() -> Result<RunManifest> {
     let mut card = ModelCard::new("builtin/small".parse()?, Capabilities::default());
     card.fingerprint = "f00d".into();
     Ok(RunManifest {
@@ -50,7 +50,7 @@ fn manifest() -> Result<RunManifest, SetupError> {
     })
 }
 
-fn sample(n: usize) -> Result<Sample, SetupError> {
+fn sample(n: usize) -> Result<Sample> {
     let name = format!("item-{n:05}");
     let request = Request::Generate(Generate {
         prompt: Prompt::plain(format!("Does word {n} rhyme?\nA) yes\nB) no\n")),
@@ -76,7 +76,7 @@ fn sample(n: usize) -> Result<Sample, SetupError> {
     })
 }
 
-pub(super) fn run() -> Result<(TempDir, PathBuf), SetupError> {
+pub(super) fn run() -> Result<(TempDir, PathBuf)> {
     let folder = tempfile::tempdir()?;
     let mut run = RunFolder::create_or_open(folder.path(), &manifest()?)?;
     for n in 0..12 {
@@ -88,12 +88,9 @@ pub(super) fn run() -> Result<(TempDir, PathBuf), SetupError> {
 }
 
 /// One file of a run folder.
-fn of_run(name: &'static str, file: &str) -> Result<Target, SetupError> {
+fn of_run(name: &'static str, file: &str) -> Result<Target> {
     let (folder, path) = run()?;
-    let mutate = match name {
-        "log" => mutate::json_lines,
-        _ => mutate::json_text,
-    };
+    let mutate = if name == "log" { LINES } else { JSON };
     Target::of_file(name, path.join(file), mutate, move || {
         let _kept = &folder;
         let reading = RunFolder::open(&path).is_ok_and(|run| {
@@ -108,7 +105,7 @@ fn of_run(name: &'static str, file: &str) -> Result<Target, SetupError> {
     })
 }
 
-fn paid() -> Result<Target, SetupError> {
+fn paid() -> Result<Target> {
     let folder = tempfile::tempdir()?;
     let mut paid = PaidAnswers::open(folder.path(), 0.5)?;
     for n in 0..12 {
@@ -138,7 +135,7 @@ fn member() -> String {
     "a line of a dataset\n".repeat(200)
 }
 
-fn tar_gz() -> Result<Vec<u8>, SetupError> {
+fn tar_gz() -> Result<Vec<u8>> {
     let gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     let mut archive = tar::Builder::new(gz);
     for name in MEMBERS {
@@ -151,7 +148,7 @@ fn tar_gz() -> Result<Vec<u8>, SetupError> {
     Ok(archive.into_inner()?.finish()?)
 }
 
-fn zip() -> Result<Vec<u8>, SetupError> {
+fn zip() -> Result<Vec<u8>> {
     let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for name in MEMBERS {
         archive.start_file(name, zip::write::SimpleFileOptions::default())?;
@@ -175,17 +172,9 @@ fn damaged_tar(good: &[u8], dice: &mut Dice) -> Vec<u8> {
         mutate::overwrite(&mut plain, at, &[byte]);
     }
     if let Some(header) = plain.get(start..start + 512) {
-        let sum: u32 = header
-            .iter()
-            .enumerate()
-            .map(|(i, b)| {
-                if (148..156).contains(&i) {
-                    32
-                } else {
-                    u32::from(*b)
-                }
-            })
-            .sum();
+        let (own, blank) = (&header[148..156], 8 * 32);
+        let sum = |bytes: &[u8]| bytes.iter().map(|b| u32::from(*b)).sum::<u32>();
+        let sum = sum(header) - sum(own) + blank;
         let sum = format!("{sum:06o}\0 ");
         mutate::overwrite(&mut plain, start + 148, sum.as_bytes());
     }
@@ -194,7 +183,7 @@ fn damaged_tar(good: &[u8], dice: &mut Dice) -> Vec<u8> {
     gz.finish().unwrap_or_default()
 }
 
-fn archive(name: &'static str, good: Vec<u8>) -> Result<Target, SetupError> {
+fn archive(name: &'static str, good: Vec<u8>) -> Result<Target> {
     let folder = tempfile::tempdir()?;
     let mutate = match name {
         "tar.gz" => damaged_tar,
@@ -224,7 +213,7 @@ fn archive(name: &'static str, good: Vec<u8>) -> Result<Target, SetupError> {
 }
 
 /// A file of another tool, as we write it ourselves.
-fn exported(name: &'static str, form: ExportForm) -> Result<Target, SetupError> {
+fn exported(name: &'static str, form: ExportForm) -> Result<Target> {
     let (_kept, path) = run()?;
     let folder = tempfile::tempdir()?;
     let written = export(&RunFolder::open(&path)?, form, folder.path())?;
@@ -235,9 +224,9 @@ fn exported(name: &'static str, form: ExportForm) -> Result<Target, SetupError> 
         .ok_or("nothing was exported")?
         .clone();
     let mutate = match file.extension().and_then(|e| e.to_str()) {
-        Some("jsonl") => mutate::json_lines,
-        Some("json") => mutate::json_text,
-        _ => mutate::blinded,
+        Some("jsonl") => LINES,
+        Some("json") => JSON,
+        _ => BLIND,
     };
     // Names for what a file does not name itself.
     let options = ImportOptions {

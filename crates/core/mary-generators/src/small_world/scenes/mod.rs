@@ -198,10 +198,8 @@ impl Scene {
     pub fn layout(&self) -> String {
         match &self.content {
             Content::Things(things) => {
-                let mut said: Vec<String> = things
-                    .iter()
-                    .map(|t| format!("{} {} {}", t.place, t.colour, t.shape))
-                    .collect();
+                let words = |t: &Thing| format!("{} {} {}", t.place, t.colour, t.shape);
+                let mut said: Vec<String> = things.iter().map(words).collect();
                 said.sort();
                 said.join(", ")
             }

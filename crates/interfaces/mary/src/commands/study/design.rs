@@ -380,8 +380,7 @@ pub fn power(args: &PowerArgs) -> anyhow::Result<Status> {
         "assumed: accuracy {}, standard deviation {} between people and {} between items; wanted: ±{}\n",
         args.accuracy, args.sd_people, args.sd_items, args.half_width
     ));
-    print(&text)?;
-    Ok(Status::Done)
+    print(&text)
 }
 
 /// The texts that a new study begins with, in the languages of its pages (`texts.toml`).

@@ -244,8 +244,7 @@ fn simulated(place: &Place, args: &SimulateArgs) -> anyhow::Result<Status> {
     let wanted = args.people.unwrap_or(session.study.settings.people);
     if !args.page {
         let taken = simulate::by_data(&session, &keys, &simulation, wanted)?;
-        print(&format!("{} took part\n", simulated_people(taken)))?;
-        return Ok(Status::Done);
+        return print(&format!("{} took part\n", simulated_people(taken)));
     }
     let address = simulate::page::served(session.clone())?;
     let at_once = args.at_once;
@@ -308,8 +307,7 @@ fn read(place: &Place, args: &ReadArgs) -> anyhow::Result<Status> {
         [study, marks] if study.is_dir() => {
             let (session, _thread) = opened(place, study)?;
             let sheets = paper::read(&session, marks)?;
-            print(&format!("{} read\n", counted(sheets, "sheet")))?;
-            Ok(Status::Done)
+            print(&format!("{} read\n", counted(sheets, "sheet")))
         }
         forms if forms.iter().all(|f| f.is_file()) => judging::read(place, forms, args),
         _ => usage_error(

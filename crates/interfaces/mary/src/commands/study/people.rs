@@ -291,11 +291,10 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
                 statistics: PeopleStatistics::from_samples(&of_task),
             })
             .collect();
-        match &differences {
-            Some(against) => print_json(&serde_json::json!({"tasks": tasks, "against": against}))?,
-            None => print_json(&tasks)?,
-        }
-        return Ok(Status::Done);
+        return match &differences {
+            Some(against) => print_json(&serde_json::json!({"tasks": tasks, "against": against})),
+            None => print_json(&tasks),
+        };
     }
     show(&samples)?;
     for (at, one) in differences.iter().flatten().enumerate() {
@@ -461,10 +460,9 @@ pub fn withdraw(place: &Place, args: &WithdrawArgs) -> anyhow::Result<Status> {
     };
     deletion.notes.iter().for_each(|n| tell!("note: {n}"));
     if deletion.complete() {
-        print(&format!(
+        return print(&format!(
             "{who}: deleted from the database, its journal and every copy that Mary wrote\n"
-        ))?;
-        return Ok(Status::Done);
+        ));
     }
     print(&format!(
         "{who}: deleted from the study, not yet from every file\n"

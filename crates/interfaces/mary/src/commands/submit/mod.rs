@@ -360,7 +360,7 @@ fn dry_run(
 ) -> anyhow::Result<Status> {
     let hours = hours(args, work, standing);
     if args.json {
-        print_json(&json!({
+        return print_json(&json!({
             "folder": work.folder,
             "shards": work.planned.iter().zip(&work.shares).enumerate().map(|(index, (planned, share))| {
                 json!({
@@ -372,8 +372,7 @@ fn dry_run(
             "hours": hours.as_ref().map(|(all, _)| all),
             "scripts": scripts.iter().map(|s| (s.name.clone(), s.text.clone().into()))
                 .collect::<serde_json::Map<_, _>>(),
-        }))?;
-        return Ok(Status::Done);
+        }));
     }
     for script in scripts {
         print(&format!("== {}\n{}\n", script.name, script.text))?;

@@ -27,8 +27,7 @@ pub fn simulate(args: &SubmitArgs, text: &str) -> anyhow::Result<Status> {
     };
     let outcome = play(&scenario, mary_lab::deal);
     if args.json {
-        print_json(&serde_json::json!({"scenario": scenario, "outcome": outcome}))?;
-        return Ok(Status::Done);
+        return print_json(&serde_json::json!({"scenario": scenario, "outcome": outcome}));
     }
     print(&format!("{outcome}\n"))?;
     tell!(

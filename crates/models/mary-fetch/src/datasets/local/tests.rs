@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::datasets::catalogue::{Citation, FileCard, FolderCard, Upstream};
+use crate::datasets::fault::Result;
 use crate::datasets::verify::FileState;
 
 #[derive(Clone)]
@@ -137,7 +138,7 @@ fn raw_card() -> &'static DatasetCard {
     card_of(vec![file("t.csv", PLAIN, source)], vec![])
 }
 
-fn pull(card: &'static DatasetCard, server: &Server, cache: &Path) -> Result<Pulled, PullError> {
+fn pull(card: &'static DatasetCard, server: &Server, cache: &Path) -> Result<Pulled> {
     LocalData::new(None, cache.to_owned())
         .with_hosts(server.hosts.clone())
         .pull_card(card, &mut |_| {})

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use mary_contract::ModelError;
 use mary_cuda::{Lent, NumberType, args};
 
 use super::attention::{HeadShape, planes};
@@ -10,7 +9,7 @@ use super::hopper::End;
 use super::{Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, int, place_of};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
-use crate::errors::lock;
+use crate::errors::{Result, lock};
 use crate::kernels::{
     AttentionCall, Backend, Draw, Extent, Groups, Heads, NormOf, Rotary as Rotation, Spans,
     WantedToken, Weights,
@@ -39,7 +38,7 @@ impl Backend for Cuda {
     type Rotary = Rotary;
     type Pending = Pending;
 
-    fn check(&self) -> Result<(), ModelError> {
+    fn check(&self) -> Result<()> {
         lock(&self.fault).take().map_or(Ok(()), Err)
     }
 

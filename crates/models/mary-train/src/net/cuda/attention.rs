@@ -3,7 +3,7 @@
 use mary_contract::{ErrorKind, ModelError};
 use mary_cuda::{NumberType, args};
 
-use super::{ATTENTION, ATTENTION16, Gpu, int};
+use super::{ATTENTION, ATTENTION16, Done, Gpu, int};
 use crate::net::Segment;
 use crate::net::attention::Joint;
 
@@ -56,7 +56,7 @@ pub(super) struct Tiling {
 }
 
 impl Tiling {
-    pub(super) fn new(head_width: usize, kind: NumberType) -> Result<Self, ModelError> {
+    pub(super) fn new(head_width: usize, kind: NumberType) -> Done<Self> {
         let units = kind == NumberType::Bf16 && head_width.is_multiple_of(8) && head_width <= 128;
         let (wide, rows) = match head_width {
             0..=32 if units => (32, 64),
@@ -149,7 +149,7 @@ impl Gpu {
         positions: u64,
         (angles, half): (u64, usize),
         back: bool,
-    ) -> Result<(), ModelError> {
+    ) -> Done {
         if half == 0 {
             return Ok(());
         }
@@ -161,13 +161,7 @@ impl Gpu {
     }
 
     /// Attention over rotated joint rows; keeps the log-sums of every head and row.
-    pub(super) fn attend(
-        &self,
-        qkv: u64,
-        a: &Attention,
-        out: u64,
-        log_sums: u64,
-    ) -> Result<(), ModelError> {
+    pub(super) fn attend(&self, qkv: u64, a: &Attention, out: u64, log_sums: u64) -> Done {
         let (heads, tiles, tokens, scale) = (a.heads, a.tiles, int(a.tokens), a.scale());
         let words = args![qkv, heads, tiles, tokens, scale, out, log_sums];
         let ((part, name), threads) = a.tiling.kernel("attend");
@@ -184,7 +178,7 @@ impl Gpu {
         (out, log_sums): (u64, u64),
         dout: u64,
         (dots, dqkv): (u64, u64),
-    ) -> Result<(), ModelError> {
+    ) -> Done {
         let (heads, tiles, tokens, scale) = (a.heads, a.tiles, int(a.tokens), a.scale());
         let pairs = a.tokens * heads.heads as usize;
         let words = args![out, dout, heads, tokens, dots];

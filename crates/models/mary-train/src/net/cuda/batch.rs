@@ -1,10 +1,9 @@
 //! What a batch looks like to the GPU: one array of whole numbers that goes over in one copy.
 
-use mary_contract::ModelError;
 use mary_cuda::{Lent, NumberType};
 
 use super::attention::{Attention, Heads, Tiling};
-use super::{Gpu, int};
+use super::{Done, Gpu, int};
 use crate::net::{Net, Segment, Work};
 
 /// Packs of texts side by side, as whole numbers.
@@ -127,11 +126,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn send(
-        gpu: &Gpu,
-        (net, kind): (&Net, NumberType),
-        work: &[&Work],
-    ) -> Result<Self, ModelError> {
+    pub(super) fn send(gpu: &Gpu, (net, kind): (&Net, NumberType), work: &[&Work]) -> Done<Self> {
         let tiling = Tiling::new(net.architecture.head_dim, kind)?;
         let n = Numbers::new(work, net.architecture.vocab, tiling);
         let lent = gpu.lender.send(&gpu.device, &n.all)?;

@@ -2,15 +2,11 @@
 
 use std::sync::Arc;
 
-use mary_contract::ModelError;
+use super::Done;
 use mary_cuda::{Device, Memory, NumberType};
 
 /// At least this many bytes; what was there is lost when it grows.
-pub(super) fn grow(
-    device: &Arc<Device>,
-    place: &mut Option<Memory>,
-    bytes: usize,
-) -> Result<u64, ModelError> {
+pub(super) fn grow(device: &Arc<Device>, place: &mut Option<Memory>, bytes: usize) -> Done<u64> {
     if let Some(memory) = place
         && memory.bytes() >= bytes
     {
@@ -29,7 +25,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    pub(super) fn singles(&mut self, device: &Arc<Device>, len: usize) -> Result<u64, ModelError> {
+    pub(super) fn singles(&mut self, device: &Arc<Device>, len: usize) -> Done<u64> {
         self.numbers(device, len, NumberType::Single)
     }
 
@@ -38,7 +34,7 @@ impl Buffer {
         device: &Arc<Device>,
         len: usize,
         kind: NumberType,
-    ) -> Result<u64, ModelError> {
+    ) -> Done<u64> {
         grow(device, &mut self.memory, len * kind.bytes())
     }
 

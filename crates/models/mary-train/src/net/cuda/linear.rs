@@ -1,14 +1,13 @@
 //! Linear layers with their adapters on the GPU, forward and backward.
 
-use mary_contract::ModelError;
 use mary_cuda::NumberType;
 
-use super::Gpu;
 use super::batch::Batch;
 use super::buffers::LowRank;
 use super::call::{Call, Shared, View};
 use super::matrices::Matrices;
 use super::rows::Dropout;
+use super::{Done, Gpu};
 use crate::net::layout::{Layout, Linear};
 use crate::net::{AdapterLayout, adapter::Site};
 
@@ -110,12 +109,7 @@ impl Gpu {
     }
 
     /// `y = x Wᵀ + b`, plus the adapter's part; added to what is there where `to` says so.
-    pub(super) fn apply(
-        &self,
-        layer: &Layer<'_>,
-        to: To,
-        low: &mut LowRank,
-    ) -> Result<(), ModelError> {
+    pub(super) fn apply(&self, layer: &Layer<'_>, to: To, low: &mut LowRank) -> Done {
         let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.n.rows);
         let kind = n.kind();
@@ -162,7 +156,7 @@ impl Gpu {
         (dy, step): (u64, usize),
         (dx, add): (u64, bool),
         low: &mut LowRank,
-    ) -> Result<(), ModelError> {
+    ) -> Done {
         let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.n.rows);
         let kind = n.kind();
@@ -202,7 +196,7 @@ impl Gpu {
         (dy, step): (u64, usize),
         dx: u64,
         low: &mut LowRank,
-    ) -> Result<(), ModelError> {
+    ) -> Done {
         let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
         let Some(site) = a.site(linear) else {
             return Ok(());

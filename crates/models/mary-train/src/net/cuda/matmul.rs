@@ -1,12 +1,11 @@
 //! Matrix multiplication, float32 or bfloat16 with float32 sums: by cuBLASLt where it is found, by a plain
 //! kernel of our own where not.
 
-use mary_contract::ModelError;
 use mary_cuda::{NumberType, Places, args};
 
 use super::call::{Call, Shared, alignment};
 use super::parts::pays;
-use super::{Gpu, TRAIN, int};
+use super::{Done, Gpu, TRAIN, int};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Multiply {
@@ -35,7 +34,7 @@ struct Shape {
 }
 
 impl Gpu {
-    pub(super) fn matmul(&self, call: &Call) -> Result<(), ModelError> {
+    pub(super) fn matmul(&self, call: &Call) -> Done {
         let (rows, inner, columns) = call.size;
         if rows == 0 || columns == 0 {
             return Ok(());

@@ -3,10 +3,9 @@
 
 use std::ops::Range;
 
-use mary_contract::ModelError;
 use mary_cuda::{Memory, Uploader};
 
-use super::Gpu;
+use super::{Done, Gpu};
 use crate::net::layout::Linear;
 use crate::net::stored::{Matrix, Stored};
 
@@ -21,13 +20,9 @@ pub(super) struct Matrices {
 
 impl Matrices {
     /// Sends matrices; `vectors` are the other numbers of the base, there already in 32 bits.
-    pub(super) fn bring(
-        gpu: &Gpu,
-        stored: &Stored,
-        (vectors, count): (u64, usize),
-    ) -> Result<Self, ModelError> {
+    pub(super) fn bring(gpu: &Gpu, stored: &Stored, (vectors, count): (u64, usize)) -> Done<Self> {
         let uploader = Uploader::default();
-        let send = |matrix: &Matrix| -> Result<Memory, ModelError> {
+        let send = |matrix: &Matrix| -> Done<Memory> {
             let memory = gpu.device.alloc(2 * matrix.numbers())?;
             matrix.in_bf16(|first, bytes| {
                 uploader.send(&gpu.device, bytes, memory.at() + first as u64)

@@ -37,6 +37,9 @@ use std::sync::Arc;
 use mary_contract::ModelError;
 use mary_cuda::{Blas, Device, Lender, NumberType, Parts};
 
+/// What the GPU gives, or why not.
+type Done<T = ()> = Result<T, ModelError>;
+
 const PARTS: Parts = Parts(&[
     (TRAIN, include_bytes!("ptx/train.ptx.gz")),
     (ATTENTION, include_bytes!("ptx/attention.ptx.gz")),
@@ -55,7 +58,7 @@ pub(crate) struct Gpu {
 }
 
 impl Gpu {
-    pub(crate) fn open(number: usize, how: Multiply) -> Result<Self, ModelError> {
+    pub(crate) fn open(number: usize, how: Multiply) -> Done<Self> {
         let device = Device::open(number, PARTS)?;
         // Workstation GPUs have few matrix units: there six multiplications take longer than one.
         let many_units = matches!(device.capability, (8..=10, 0));

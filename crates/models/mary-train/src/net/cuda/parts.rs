@@ -14,7 +14,7 @@ use mary_cuda::{Factor, Memory, NumberType, Places, args};
 
 use super::buffers::grow;
 use super::call::{Call, Shared, View, alignment};
-use super::{Gpu, TRAIN, int};
+use super::{Done, Gpu, TRAIN, int};
 
 #[derive(Default)]
 pub(super) struct Scratch {
@@ -113,7 +113,7 @@ fn memory_of(view: View, (rows, columns): (usize, usize), left: bool) -> (usize,
 
 impl Gpu {
     /// By the library on numbers split in three; false where it does not take this product.
-    pub(super) fn by_parts(&self, call: &Call) -> Result<bool, ModelError> {
+    pub(super) fn by_parts(&self, call: &Call) -> Done<bool> {
         if self.blas.is_none() {
             return Ok(false);
         }
@@ -178,7 +178,7 @@ impl Gpu {
     }
 
     /// Products of planes: five whole ones, and that of the largest parts chunk by chunk.
-    fn in_six(&self, call: &Call, left: InParts, right: InParts) -> Result<bool, ModelError> {
+    fn in_six(&self, call: &Call, left: InParts, right: InParts) -> Done<bool> {
         let (rows, inner, columns) = call.size;
         let chunks = inner.div_ceil(CHUNK);
         let whole = PASSES[..5].iter().map(|&pass| (pass, 0, inner));
@@ -222,7 +222,7 @@ impl Gpu {
         room: &mut Option<Memory>,
         (view, (high, across, inner_across)): (View, (usize, usize, bool)),
         (lie, left): (PartLayout, bool),
-    ) -> Result<InParts, ModelError> {
+    ) -> Done<InParts> {
         let wide = across.next_multiple_of(8);
         let pick = |pass: &(usize, usize)| if left { pass.0 } else { pass.1 };
         let (row_step, part_step) = match inner_across {

@@ -4,7 +4,6 @@
 //! is there ([`Numbers::kind`]). A block that does not keep what its backward pass needs is computed again
 //! from the stream before it, without the products whose outputs are known already.
 
-use mary_contract::ModelError;
 use mary_cuda::NumberType;
 
 use super::batch::Batch;
@@ -12,12 +11,10 @@ use super::buffers::{BlockBuffers, Buffer, Buffers};
 use super::call::{Call, Shared, View};
 use super::linear::{Layer, Numbers, To};
 use super::rows::{NormAt, Threads};
-use super::{Gpu, int};
+use super::{Done, Gpu, int};
 use crate::net::Net;
 use crate::net::layout::{Block, Linear, Norm};
 use mary_weights::architecture::config::Activation;
-
-type Done = Result<(), ModelError>;
 
 const LOGITS: usize = 1 << 27;
 
@@ -264,7 +261,7 @@ impl Pass<'_> {
     }
 
     /// Log-probability of every target that counts, and whether none was more probable.
-    pub(super) fn answers(&self, buffers: &mut Buffers) -> Result<Vec<f32>, ModelError> {
+    pub(super) fn answers(&self, buffers: &mut Buffers) -> Done<Vec<f32>> {
         let (gpu, v) = (self.gpu, self.net.architecture.vocab);
         if self.batch.n.count == 0 {
             return Ok(Vec::new());
@@ -341,7 +338,7 @@ impl Pass<'_> {
     }
 
     /// A copy of the stream's gradient as matrix multiplication takes it; 0 where that is as it is.
-    fn short(&self, room: &mut Buffer) -> Result<u64, ModelError> {
+    fn short(&self, room: &mut Buffer) -> Done<u64> {
         let numbers = self.batch.n.rows * self.net.architecture.hidden;
         match self.n.kind() {
             NumberType::Single => Ok(0),
@@ -458,7 +455,7 @@ impl Pass<'_> {
     }
 
     /// Buffer for gradients of the feed-forward part's inner rows, or of the heads.
-    fn wide(&self, buffers: &mut Buffers) -> Result<u64, ModelError> {
+    fn wide(&self, buffers: &mut Buffers) -> Done<u64> {
         let shape = &self.net.architecture;
         let widest = shape.intermediate.max(shape.q_width());
         let numbers = self.batch.n.rows * widest;

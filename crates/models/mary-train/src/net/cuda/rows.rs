@@ -3,14 +3,11 @@
 
 use std::ffi::c_void;
 
-use mary_contract::ModelError;
 use mary_cuda::{NumberType, args};
 
 use super::buffers::Buffer;
-use super::{Gpu, TRAIN, int};
+use super::{Done, Gpu, TRAIN, int};
 use crate::net::kernels::NormKind;
-
-type Done = Result<(), ModelError>;
 
 /// How the threads of a kernel are dealt out.
 #[derive(Clone, Copy)]

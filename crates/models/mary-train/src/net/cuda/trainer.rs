@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ErrorKind;
 use mary_cuda::{Device, Memory, NumberType, args};
+use mary_weights::fault::bad_request;
 use std::sync::Arc;
 
 use super::batch::{Batch, groups};
@@ -12,7 +13,7 @@ use super::linear::{Adapted, Numbers};
 use super::matrices::Matrices;
 use super::pass::Pass;
 use super::rows::Threads;
-use super::{Gpu, TRAIN, int};
+use super::{Done, Gpu, TRAIN, int};
 use crate::job::TrainingJob;
 use crate::memory::{AtOnce, at_once};
 use crate::net::attention::Rotary;
@@ -46,7 +47,7 @@ pub(crate) struct GpuTrainer {
     told: bool,
 }
 
-fn bring(device: &Arc<Device>, numbers: &[f32]) -> Result<Memory, ModelError> {
+fn bring(device: &Arc<Device>, numbers: &[f32]) -> Done<Memory> {
     let memory = device.alloc(numbers.len() * 4)?;
     device.write(numbers, memory.at())?;
     Ok(memory)
@@ -67,15 +68,12 @@ fn chunks(groups: &[(Range<usize>, f64)]) -> Vec<u32> {
 }
 
 impl GpuTrainer {
-    pub(crate) fn new(gpu: Gpu, job: &TrainingJob) -> Result<Self, ModelError> {
+    pub(crate) fn new(gpu: Gpu, job: &TrainingJob) -> Done<Self> {
         if let Some(what) = job.net.beyond_gpu() {
-            return Err(ModelError::new(
-                ErrorKind::BadRequest,
-                format!(
-                    "{} learns on the processor for now: the GPU's pass has no {what}",
-                    job.net.architecture.family
-                ),
-            )
+            return Err(bad_request(format!(
+                "{} learns on the processor for now: the GPU's pass has no {what}",
+                job.net.architecture.family
+            ))
             .hint("use --device cpu"));
         }
         let device = Arc::clone(&gpu.device);
@@ -136,7 +134,7 @@ impl GpuTrainer {
     }
 
     /// The adapter as matrix multiplication takes it, after it changed.
-    fn shorten(&self) -> Result<(), ModelError> {
+    fn shorten(&self) -> Done {
         match (&self.short, &self.adapter) {
             (Some(short), Some((_, values))) => {
                 self.gpu.round(values.at(), short.at(), self.trained)
@@ -170,7 +168,7 @@ impl GpuTrainer {
         scale: f32,
         settings: &AdamW,
         (step, rate): (u64, f64),
-    ) -> Result<(f64, f64), ModelError> {
+    ) -> Done<(f64, f64)> {
         self.gradient_of(work, scale)?;
         let device = Arc::clone(&self.gpu.device);
         let adam = AdamStep::new(settings, (step, rate));
@@ -188,7 +186,7 @@ impl GpuTrainer {
         self.totals()
     }
 
-    pub(super) fn totals(&self) -> Result<(f64, f64), ModelError> {
+    pub(super) fn totals(&self) -> Done<(f64, f64)> {
         let totals = self.gpu.device.read::<f64>(self.totals.at(), 2)?;
         Ok((
             totals.first().copied().unwrap_or(f64::NAN),
@@ -196,7 +194,7 @@ impl GpuTrainer {
         ))
     }
 
-    pub(super) fn norm(&self, clip: f64) -> Result<(), ModelError> {
+    pub(super) fn norm(&self, clip: f64) -> Done {
         let (gradient, sums) = (self.gradient.at(), self.parts.at());
         let blocks = self.trained.div_ceil(CHUNK);
         let by = (Threads::Grid(blocks, 1), NumberType::Single);
@@ -207,16 +205,12 @@ impl GpuTrainer {
             .gradient_norm(by, sums, int(blocks), clip, norm, factor)
     }
 
-    pub(super) fn gradient_of(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
+    pub(super) fn gradient_of(&mut self, work: &[&Work], scale: f32) -> Done {
         self.with_less(work, |trainer| trainer.try_gradient(work, scale))
     }
 
     /// Does something, again with less at once where memory runs out.
-    fn with_less<T>(
-        &mut self,
-        work: &[&Work],
-        act: impl Fn(&mut Self) -> Result<T, ModelError>,
-    ) -> Result<T, ModelError> {
+    fn with_less<T>(&mut self, work: &[&Work], act: impl Fn(&mut Self) -> Done<T>) -> Done<T> {
         let longest = work.iter().map(|w| w.packed.tokens.len()).max();
         loop {
             match act(self) {
@@ -232,7 +226,7 @@ impl GpuTrainer {
     }
 
     /// Gives back a batch's memory and takes less at once from now on; said the first time.
-    fn take_less(&mut self, less: AtOnce) -> Result<(), ModelError> {
+    fn take_less(&mut self, less: AtOnce) -> Done {
         self.gpu.device.wait()?;
         self.buffers = Buffers::default();
         self.gpu.forget();
@@ -251,7 +245,7 @@ impl GpuTrainer {
         Ok(())
     }
 
-    fn try_gradient(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
+    fn try_gradient(&mut self, work: &[&Work], scale: f32) -> Done {
         let device = &self.gpu.device;
         device.zero(self.gradient.at(), self.trained * 4)?;
         device.zero(self.totals.at(), 8)?;
@@ -268,8 +262,8 @@ impl GpuTrainer {
         &mut self,
         work: &[&Work],
         training: bool,
-        act: impl FnOnce(&Pass<'_>, &mut Buffers) -> Result<T, ModelError>,
-    ) -> Result<T, ModelError> {
+        act: impl FnOnce(&Pass<'_>, &mut Buffers) -> Done<T>,
+    ) -> Done<T> {
         let batch = Batch::send(&self.gpu, (&self.net, self.kind()), work)?;
         let mut buffers = std::mem::take(&mut self.buffers);
         // Without a backward pass nothing is kept.
@@ -306,11 +300,11 @@ impl GpuTrainer {
     }
 
     /// For every pack, the targets that count: log-probability, and whether none was more probable.
-    pub(crate) fn answers(&mut self, work: &[&Work]) -> Result<Vec<Vec<(f32, bool)>>, ModelError> {
+    pub(crate) fn answers(&mut self, work: &[&Work]) -> Done<Vec<Vec<(f32, bool)>>> {
         self.with_less(work, |trainer| trainer.try_answers(work))
     }
 
-    fn try_answers(&mut self, work: &[&Work]) -> Result<Vec<Vec<(f32, bool)>>, ModelError> {
+    fn try_answers(&mut self, work: &[&Work]) -> Done<Vec<Vec<(f32, bool)>>> {
         let mut out = Vec::with_capacity(work.len());
         for group in groups(work, self.at_once.tokens) {
             let found = self.pass(&group, false, |pass, buffers| pass.answers(buffers))?;
@@ -323,7 +317,7 @@ impl GpuTrainer {
         Ok(out)
     }
 
-    pub(crate) fn bring_back(&self, values: &[f32], moments: &Moments) -> Result<(), ModelError> {
+    pub(crate) fn bring_back(&self, values: &[f32], moments: &Moments) -> Done {
         let device = &self.gpu.device;
         device.write(values, self.values_at())?;
         device.write(&moments.first, self.first.at())?;
@@ -331,11 +325,7 @@ impl GpuTrainer {
         self.shorten()
     }
 
-    pub(crate) fn fetch(
-        &self,
-        values: &mut Vec<f32>,
-        moments: &mut Moments,
-    ) -> Result<(), ModelError> {
+    pub(crate) fn fetch(&self, values: &mut Vec<f32>, moments: &mut Moments) -> Done {
         let device = &self.gpu.device;
         *values = device.read(self.values_at(), self.trained)?;
         moments.first = device.read(self.first.at(), self.trained)?;

@@ -2,15 +2,15 @@
 //! MPT and Falcon; and of models that read and do not speak: BERT, RoBERTa and ModernBERT. They observe; with the head
 //! of a masked language model they score too. None generates.
 
-use mary_contract::ModelError;
 use serde_json::{Value, json};
 
 use super::fields::refused;
 use super::{Alibi, Architecture, Block, Fields, QkvLayout, QkvNames, Rope};
+use crate::fault::Result;
 use crate::gguf::source::GgufSource;
 
 /// GPT-2; also StarCoder's first generation, with one key head for all, and the first GPT.
-pub(super) fn gpt2(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn gpt2(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     match f.text("model_type") == Some("gpt_bigcode") {
         true if f.flag("multi_query", true) => a.kv_heads = 1,
         true => a.names.qkv = QkvNames::Fused("attn.c_attn", QkvLayout::Grouped),
@@ -35,7 +35,7 @@ pub(super) fn gpt2_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
     Ok(json!({"n_inner": width.filter(|n| *n != usual)}))
 }
 
-pub(super) fn opt(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn opt(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let width = f.count("word_embed_proj_dim").unwrap_or(a.hidden);
     let before = f.flag("do_layer_norm_before", true);
     a.embedding.width = width;
@@ -50,7 +50,7 @@ pub(super) fn opt(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError
 }
 
 /// The first Qwen's files (and Qwen-VL's text side) state twice the width of the feed-forward block.
-pub(super) fn qwen(a: &mut Architecture, _: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn qwen(a: &mut Architecture, _: &Fields<'_>) -> Result<()> {
     a.intermediate /= 2;
     Ok(())
 }
@@ -62,14 +62,14 @@ pub(super) fn qwen_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
     Ok(json!({"intermediate_size": width.saturating_mul(2)}))
 }
 
-pub(super) fn gptj(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn gptj(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let turning = f.count("rotary_dim").unwrap_or(a.head_dim);
     a.rotate_all(Rope::plain(turning, 10_000.0));
     Ok(())
 }
 
 /// GPT-Neo: scores that are not scaled, every other layer with a window.
-pub(super) fn gpt_neo(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn gpt_neo(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     a.attention.scale = 1.0;
     let window = f.count("window_size").unwrap_or(256);
     for (layer, kind) in a.kinds.iter_mut().zip(attention_kinds(f)?) {
@@ -79,7 +79,7 @@ pub(super) fn gpt_neo(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelE
 }
 
 /// `[[["global", "local"], 12]]` repeated out.
-fn attention_kinds<'a>(f: &Fields<'a>) -> Result<Vec<&'a str>, ModelError> {
+fn attention_kinds<'a>(f: &Fields<'a>) -> Result<Vec<&'a str>> {
     let Some(groups) = f.get("attention_types").and_then(Value::as_array) else {
         let both = ["global", "local"].into_iter().cycle();
         return Ok(both.take(f.need("num_layers")?).collect());
@@ -97,7 +97,7 @@ fn attention_kinds<'a>(f: &Fields<'a>) -> Result<Vec<&'a str>, ModelError> {
     Ok(all)
 }
 
-pub(super) fn bloom(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn bloom(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     if f.flag("apply_residual_connection_post_layernorm", false) {
         let what = "BLOOM with `apply_residual_connection_post_layernorm` is not known";
         return Err(refused(what).hint("no published BLOOM uses it"));
@@ -107,7 +107,7 @@ pub(super) fn bloom(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelErr
 }
 
 /// MPT: linear biases, nothing but matrices and the weights of norms.
-pub(super) fn mpt(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn mpt(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let ratio = f.count("expansion_ratio").unwrap_or(4);
     a.intermediate = ratio.saturating_mul(a.hidden);
     a.attention.alibi = Some(Alibi::Exact);
@@ -129,7 +129,7 @@ pub(super) fn mpt(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError
 }
 
 /// Where queries, keys and values are cut off.
-pub(super) fn clip(f: &Fields<'_>) -> Result<Option<f32>, ModelError> {
+pub(super) fn clip(f: &Fields<'_>) -> Result<Option<f32>> {
     match f.number("clip_qkv") {
         Some(limit) if limit <= 0.0 => Err(refused(format!(
             "`clip_qkv` should be above 0; found {limit}"
@@ -151,7 +151,7 @@ pub(super) fn bert_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
 }
 
 /// ModernBERT: rotations and gates; most layers see a window, in both directions.
-pub(super) fn modernbert(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn modernbert(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let rope = |kind, older, usual| Rope::of_kind(f, a.head_dim, kind, (older, usual));
     a.ropes = vec![
         rope("full_attention", "global_rope_theta", 160_000.0)?,
@@ -167,7 +167,7 @@ pub(super) fn modernbert(a: &mut Architecture, f: &Fields<'_>) -> Result<(), Mod
     Ok(())
 }
 
-pub(super) fn roberta(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn roberta(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let offset = f.count("pad_token_id").unwrap_or(1) + 1;
     a.embedding.position_offset = Some(offset);
     a.context = a.context.saturating_sub(offset);
@@ -176,7 +176,7 @@ pub(super) fn roberta(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelE
 
 /// Falcon in its three layouts: RW (sequential, linear biases), 7B (parallel, one key head) and
 /// the new decoder architecture of 40B, 180B and 11B (parallel, grouped key heads).
-pub(super) fn falcon(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn falcon(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let new = f.flag("new_decoder_architecture", false);
     let two_norms = new && f.count("num_ln_in_parallel_attn").unwrap_or(2) == 2;
     if two_norms {

@@ -2,7 +2,6 @@
 //! LLaMA's recipe (`usual.json`), which is what an entry without switches is; a function of [`own`](super::own) computes what
 //! switches cannot say.
 
-use mary_contract::ModelError;
 use serde::Deserialize;
 
 use super::form::GgufForm;
@@ -12,6 +11,7 @@ use super::{
     Activation, Architecture, Attention, Block, Embedding, Fields, LayerKind, Mlp, Names, Norm,
     QkNorm, Rope,
 };
+use crate::fault::Result;
 
 /// Fields of a `config.json` stand as their name; one that ends in `|` may be absent.
 #[derive(Deserialize)]
@@ -86,7 +86,7 @@ impl Architecture {
 }
 
 impl Family {
-    pub(super) fn read(&self, f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    pub(super) fn read(&self, f: &Fields<'_>) -> Result<Architecture> {
         let mut a = self.base(f, names(self.names)?)?;
         self.turn(&mut a, f)?;
         if !self.own.is_empty() {
@@ -95,7 +95,7 @@ impl Family {
         Ok(a)
     }
 
-    fn base(&self, f: &Fields<'_>, names: Names) -> Result<Architecture, ModelError> {
+    fn base(&self, f: &Fields<'_>, names: Names) -> Result<Architecture> {
         let [hidden, layers, heads, vocab, context] = names.sizes.map(|size| f.need_one(size));
         let (hidden, layers, heads) = (hidden?, layers?, heads?);
         let size = |name: &str, usual| match name.strip_suffix('|') {
@@ -167,7 +167,7 @@ impl Family {
     }
 
     /// Windows and rotary embeddings.
-    fn turn(&self, a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    fn turn(&self, a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
         let Some(usual) = self.turns else {
             return Ok(());
         };

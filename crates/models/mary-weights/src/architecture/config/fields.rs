@@ -2,13 +2,14 @@
 
 use std::fmt::Display;
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 use serde_json::Value;
 
 use super::Activation;
+use crate::fault::{Result, bad_model};
 
 pub(super) fn refused(message: impl Display) -> ModelError {
-    ModelError::new(ErrorKind::BadModel, format!("config.json: {message}"))
+    bad_model(format!("config.json: {message}"))
 }
 
 /// The fields of a configuration. A field that is `null` counts as absent.
@@ -45,7 +46,7 @@ impl<'a> Fields<'a> {
             .and_then(|n| usize::try_from(n).ok())
     }
 
-    pub fn need(&self, name: &str) -> Result<usize, ModelError> {
+    pub fn need(&self, name: &str) -> Result<usize> {
         self.count(name).ok_or_else(|| {
             let found = self
                 .get(name)
@@ -56,7 +57,7 @@ impl<'a> Fields<'a> {
 
     /// A count that must be there under one of the names between `|`, of which a number is the default. The message
     /// names the last.
-    pub(super) fn need_one(&self, names: &str) -> Result<usize, ModelError> {
+    pub(super) fn need_one(&self, names: &str) -> Result<usize> {
         let mut all = names.split('|');
         let found = all.find_map(|name| self.count(name).or_else(|| name.parse().ok()));
         let last = names.rsplit('|').next().unwrap_or_default();
@@ -86,10 +87,7 @@ impl<'a> Fields<'a> {
     }
 
     /// An activation by the name that Hugging Face gives it, under the first of the fields between `|` that is there.
-    pub(super) fn activation(
-        &self,
-        (fields, usual): (&str, &str),
-    ) -> Result<Activation, ModelError> {
+    pub(super) fn activation(&self, (fields, usual): (&str, &str)) -> Result<Activation> {
         let said = fields.split('|').find_map(|field| self.text(field));
         Ok(match said.unwrap_or(usual) {
             "gelu" | "gelu_python" => Activation::Gelu,

@@ -1,16 +1,16 @@
 //! What switches cannot say of LLaMA's kin: Qwen 2 and 3, Phi-3, Gemma 2 and 3, SmolLM3, Ministral 3, Cohere, OLMo
 //! and Granite.
 
-use mary_contract::ModelError;
 use serde_json::{Value, json};
 
 use super::classic::clip;
 use super::fields::refused;
 use super::{Architecture, Block, Fields, Rope};
+use crate::fault::Result;
 use crate::gguf::source::GgufSource;
 
 /// Qwen has windows only when told to use them.
-pub(super) fn qwen_windows(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn qwen_windows(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let window = f.count("sliding_window");
     if let (true, Some(window)) = (f.flag("use_sliding_window", false), window) {
         let from = f.count("max_window_layers").unwrap_or(0);
@@ -22,7 +22,7 @@ pub(super) fn qwen_windows(a: &mut Architecture, f: &Fields<'_>) -> Result<(), M
     Ok(())
 }
 
-pub(super) fn phi3(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn phi3(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let stretched = ["rope_scaling", "rope_parameters"].iter().any(|name| {
         f.object(name)
             .and_then(|s| s.text("rope_type").or_else(|| s.text("type")))
@@ -35,7 +35,7 @@ pub(super) fn phi3(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelErro
 }
 
 /// Gemma 2 and 3, and VaultGemma, which lacks Gemma 2's norms behind attention and feed-forward.
-pub(super) fn gemma(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn gemma(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let third = f.text("model_type") == Some("gemma3_text");
     a.attention.scale = f.float("query_pre_attn_scalar", 256.0).sqrt().recip();
     a.attention.soft_cap = f.number("attn_logit_softcapping").map(|x| x as f32);
@@ -88,7 +88,7 @@ pub(super) fn gemma_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
 }
 
 /// SmolLM3: every fourth layer does not turn, or those that the file lists; only those may have windows.
-pub(super) fn some_still(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn some_still(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let every = f.count("no_rope_layer_interval").unwrap_or(4).max(1);
     let turning = f.numbers("no_rope_layers").unwrap_or_default();
     let window = f
@@ -108,14 +108,14 @@ pub(super) fn some_still(a: &mut Architecture, f: &Fields<'_>) -> Result<(), Mod
 }
 
 /// Ministral 3 scales queries beyond the length it was first trained for, which is where we stop.
-pub(super) fn end_of_training(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn end_of_training(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let parameters = f.object("rope_parameters");
     let first = parameters.and_then(|p| p.count("original_max_position_embeddings"));
     a.context = a.context.min(first.unwrap_or(a.context));
     Ok(())
 }
 
-pub(super) fn cohere(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn cohere(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     a.logit_scale = f.float("logit_scale", 1.0);
     match a.logit_scale.is_finite() {
         true => Ok(()),
@@ -124,7 +124,7 @@ pub(super) fn cohere(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelEr
 }
 
 /// OLMo 1.7 cuts off large queries, keys and values.
-pub(super) fn olmo(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn olmo(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     a.attention.clip = clip(f)?;
     Ok(())
 }
@@ -144,7 +144,7 @@ pub(super) fn olmo2_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
 
 /// Granite: LLaMA with four constants. HyperCLOVA X has norms behind, too, and multiplies logits where Granite divides
 /// them.
-pub(super) fn granite(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn granite(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let clova = f.text("model_type") == Some("hyperclovax");
     let usual = match clova {
         true => f64::from(a.attention.scale),

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use mary_contract::ModelError;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::Names;
 use super::fields::refused;
+use crate::fault::Result;
 
-pub(super) fn names(family: &str) -> Result<Names, ModelError> {
+pub(super) fn names(family: &str) -> Result<Names> {
     static TABLE: LazyLock<HashMap<String, Names>> = LazyLock::new(|| {
         let all = read(include_str!("names.json"));
         #[cfg(test)]

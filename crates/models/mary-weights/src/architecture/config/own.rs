@@ -1,14 +1,14 @@
 //! The functions that entries of `families.json` name.
 
-use mary_contract::ModelError;
 use serde_json::Value;
 
 use super::fields::refused;
 use super::{Architecture, Fields, classic, llama, paired, recurrent, relative, sparse};
+use crate::fault::Result;
 use crate::gguf::source::GgufSource;
 
 /// Changes what an entry makes of a configuration.
-pub(super) type Own = fn(&mut Architecture, &Fields<'_>) -> Result<(), ModelError>;
+pub(super) type Own = fn(&mut Architecture, &Fields<'_>) -> Result<()>;
 
 /// Keys of `config.json` that are computed from a GGUF file.
 pub(super) type OwnGguf = fn(&GgufSource<'_>) -> Result<Value, String>;
@@ -59,7 +59,7 @@ fn named<F: Copy>(all: &[(&str, F)], name: &str) -> Option<F> {
 }
 
 /// A test looks for all of them, so that no entry can be shipped that names another.
-pub(super) fn own(name: &str) -> Result<Own, ModelError> {
+pub(super) fn own(name: &str) -> Result<Own> {
     named(OWN, name).ok_or_else(|| refused(format!("nothing computes `{name}`")))
 }
 

@@ -1,11 +1,10 @@
 //! Encoder-decoders: T5 and its kin. The encoder reads a source, the decoder answers it.
 
-use mary_contract::ModelError;
-
 use super::fields::refused;
 use super::names::names;
 use super::relative::{Distances, Relative};
 use super::{Activation, Architecture, Fields, LayerKind, UpNames};
+use crate::fault::Result;
 
 /// What a decoder answers.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +15,7 @@ pub struct Source {
 }
 
 /// Far distances share a bucket, so that no text is too long for T5 itself; `names.json` sets a limit.
-pub(super) fn t5(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn t5(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     a.norm.rms = true;
     a.attention.scale = 1.0;
     let mut encoder = a.clone();
@@ -54,7 +53,7 @@ pub(super) fn t5(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError>
 }
 
 /// The feed-forward part of a block, which has this number, and distances.
-fn tower(a: &mut Architecture, f: &Fields<'_>, part: usize) -> Result<(), ModelError> {
+fn tower(a: &mut Architecture, f: &Fields<'_>, part: usize) -> Result<()> {
     let forward = f.text("feed_forward_proj").unwrap_or("relu");
     (a.mlp.gated, a.mlp.activation) = match forward {
         "relu" => (false, Activation::Relu),

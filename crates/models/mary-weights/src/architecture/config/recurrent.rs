@@ -1,10 +1,9 @@
 //! Layers that carry a state from token to token: Mamba, Falcon-Mamba, Mamba-2, and models that have such layers beside
 //! attention (Bamba, Granite 4 without experts).
 
-use mary_contract::ModelError;
-
 use super::fields::refused;
 use super::{Activation, Architecture, Fields, llama};
+use crate::fault::Result;
 
 /// How such a layer is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,7 +43,7 @@ impl Recurrence {
         }
     }
 
-    pub(super) fn check(&self, family: &str) -> Result<(), ModelError> {
+    pub(super) fn check(&self, family: &str) -> Result<()> {
         let sizes = [self.inner, self.heads, self.groups, self.state];
         let sound = sizes.iter().all(|size| (1..=1 << 20).contains(size))
             && (1..=1 << 10).contains(&self.kernel)
@@ -65,7 +64,7 @@ impl Recurrence {
     }
 }
 
-pub(super) fn mamba(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn mamba(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let model_type = f.text("model_type");
     let inner = expanded(f, "expand", a.hidden);
     a.recurrence = Some(match model_type == Some("mamba2") {
@@ -100,7 +99,7 @@ pub(super) fn mamba(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelErr
     only_silu(f)
 }
 
-fn only_silu(f: &Fields<'_>) -> Result<(), ModelError> {
+fn only_silu(f: &Fields<'_>) -> Result<()> {
     match f.activation(("hidden_act", "silu"))? {
         Activation::Silu => Ok(()),
         _ => Err(refused(
@@ -120,7 +119,7 @@ fn second_mamba(
     [heads, width, groups, state, kernel]: [&str; 5],
     inner: usize,
     eps: f32,
-) -> Result<Recurrence, ModelError> {
+) -> Result<Recurrence> {
     let count = f.need(heads)?;
     if let Some(width) = f
         .count(width)
@@ -145,7 +144,7 @@ fn second_mamba(
 }
 
 /// Bamba: the second Mamba's layers, and some of LLaMA's. Granite 4: the same with Granite's constants.
-pub(super) fn hybrid(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn hybrid(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let granite = f.text("model_type") == Some("granitemoehybrid");
     let inner = expanded(f, "mamba_expand", a.hidden);
     let keys = [

@@ -11,6 +11,7 @@ use super::fields::refused;
 use super::form::GgufForm;
 use super::names::over_usual;
 use super::{Architecture, Fields, defaults};
+use crate::fault::Result;
 
 /// A test reads the file, so that no program can be shipped with a broken one.
 pub(super) static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
@@ -96,7 +97,7 @@ const NUMBERS: [&str; 20] = [
     "logits_scaling",
 ];
 
-fn numbers(fields: &Fields<'_>) -> Result<(), ModelError> {
+fn numbers(fields: &Fields<'_>) -> Result<()> {
     for name in NUMBERS {
         if let Some(found) = fields.get(name)
             && fields.number(name).is_none()
@@ -108,7 +109,7 @@ fn numbers(fields: &Fields<'_>) -> Result<(), ModelError> {
 }
 
 impl Architecture {
-    pub fn resolve(config: &Value) -> Result<Self, ModelError> {
+    pub fn resolve(config: &Value) -> Result<Self> {
         let outer = Fields::new(config);
         let declared = outer.text("model_type").unwrap_or_default();
         let wrapper = WRAPPERS.iter().find(|(name, _)| *name == declared);

@@ -1,10 +1,9 @@
 //! Attention that scores how far apart two tokens are beside what they are: LTG-BERT and GPT-BERT, which won BabyLM,
 //! DeBERTa, and T5 (`paired.rs`).
 
-use mary_contract::ModelError;
-
 use super::fields::refused;
 use super::{Architecture, Fields};
+use crate::fault::Result;
 
 /// Distances in buckets: near ones have one each, far ones share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +65,7 @@ impl Relative {
         first + (exact + share as usize).min(buckets - 1)
     }
 
-    pub(super) fn check(self, context: usize) -> Result<Self, ModelError> {
+    pub(super) fn check(self, context: usize) -> Result<Self> {
         let biased = self.kind != Distances::Vectors;
         let sound = (2..=1 << 16).contains(&self.buckets)
             && (!biased || self.buckets >= 4 && self.buckets.is_multiple_of(2))
@@ -84,7 +83,7 @@ impl Relative {
 
 /// LTG-BERT, and GPT-BERT, whose attention has a gate and whose stream is an average of all before it. Their files
 /// name no type; it is told by their tensors.
-pub(super) fn ltg(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn ltg(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let gated = f.text("model_type") != Some("ltgbert");
     a.attention.scale = (3.0 * a.head_dim as f32).sqrt().recip();
     let buckets = f.need("position_bucket_size")?;
@@ -108,7 +107,7 @@ pub(super) fn ltg(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError
 }
 
 /// DeBERTa 2 and 3: BERT without positions but for distances.
-pub(super) fn deberta(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn deberta(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let kinds = match f.get("pos_att_type") {
         Some(serde_json::Value::String(text)) => text.split('|').collect(),
         _ => f.texts("pos_att_type").unwrap_or_default(),

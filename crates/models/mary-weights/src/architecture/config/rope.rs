@@ -1,10 +1,9 @@
 //! Rotary position embeddings and the ways they are stretched: linear, dynamic NTK, LLaMA 3, YaRN
 //! and LongRoPE.
 
-use mary_contract::ModelError;
-
 use super::Fields;
 use super::fields::refused;
+use crate::fault::Result;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rope {
@@ -43,7 +42,7 @@ impl Rope {
         dim: usize,
         kind: &str,
         (older, usual): (&str, f64),
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self> {
         let parameters = f.object("rope_parameters");
         match parameters.and_then(|p| p.object(kind)) {
             Some(_) => Self::read(f, dim, Some(kind)),
@@ -53,7 +52,7 @@ impl Rope {
 
     /// Reads `rope_scaling`, `rope_parameters` (newer files) or neither. `kind` picks the entry of
     /// files that keep one set of parameters for each kind of layer (Gemma 3).
-    pub fn read(fields: &Fields<'_>, dim: usize, kind: Option<&str>) -> Result<Self, ModelError> {
+    pub fn read(fields: &Fields<'_>, dim: usize, kind: Option<&str>) -> Result<Self> {
         let parameters = fields
             .object("rope_parameters")
             .map(|p| kind.and_then(|k| p.object(k)).unwrap_or(p));
@@ -145,12 +144,7 @@ fn yarn(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>, fields: &Fiel
 
 /// LongRoPE with its short factors: they hold up to the original length, which is where the
 /// context of such a model ends here.
-fn longrope(
-    dim: usize,
-    theta: f64,
-    scaling: &Fields<'_>,
-    fields: &Fields<'_>,
-) -> Result<Rope, ModelError> {
+fn longrope(dim: usize, theta: f64, scaling: &Fields<'_>, fields: &Fields<'_>) -> Result<Rope> {
     let short = scaling
         .numbers("short_factor")
         .filter(|f| f.len() == dim / 2)

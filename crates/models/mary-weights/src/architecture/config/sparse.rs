@@ -1,11 +1,11 @@
 //! Decoders whose feed-forward block is one of many experts: Mixtral, Qwen2-MoE, Qwen3-MoE and OLMoE.
 
-use mary_contract::ModelError;
 use serde_json::{Value, json};
 
 use super::classic::clip;
 use super::fields::refused;
 use super::{Architecture, ExpertNames, Experts, Fields, llama};
+use crate::fault::Result;
 use crate::gguf::source::GgufSource;
 
 /// The names of Qwen's and OLMoE's experts.
@@ -17,7 +17,7 @@ const QWEN: ExpertNames = ExpertNames {
 };
 
 /// Mixtral: Mistral with experts in every layer.
-pub(super) fn mixtral(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn mixtral(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     a.experts = Some(Experts {
         count: f.need("num_local_experts")?,
         chosen: f.need("num_experts_per_tok")?,
@@ -36,7 +36,7 @@ pub(super) fn mixtral(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelE
 }
 
 /// Qwen2-MoE and Qwen3-MoE: experts in some layers; the second has one that every token takes besides.
-pub(super) fn qwen_moe(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn qwen_moe(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let third = f.text("model_type") == Some("qwen3_moe");
     let experts = Experts {
         // Newer files of the third say `num_local_experts`.
@@ -86,7 +86,7 @@ pub(super) fn sparse_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
 }
 
 /// OLMoE: experts in every layer.
-pub(super) fn olmoe(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+pub(super) fn olmoe(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     if let Some(limit) = clip(f)? {
         let what =
             format!("OLMoE with queries and keys cut off at {limit} (`clip_qkv`) is not known");

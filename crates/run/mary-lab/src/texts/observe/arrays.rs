@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Details, Intervene, Layers, Model, Observe, Place, Pool, Site};
+use mary_contract::{Layers, Model, Observe, Place, Pool, Site};
 use mary_store::RunFolder;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -13,7 +13,7 @@ use parquet::file::writer::SerializedFileWriter;
 use serde_json::json;
 
 use super::{ObserveTask, observations};
-use crate::inside::{Queue, Subject, request};
+use crate::inside::{Queue, Subject, watching};
 use crate::texts::InstrumentError;
 use crate::texts::table::parquet_file;
 
@@ -161,12 +161,8 @@ fn npy(
     path: &Path,
 ) -> Result<Vec<PathBuf>, InstrumentError> {
     let mut out = BufWriter::new(File::create(path).map_err(at(path))?);
-    out.write_all(&npy_head(&[
-        shape.ids.len(),
-        shape.layers.len(),
-        shape.width,
-    ]))
-    .map_err(at(path))?;
+    let head = npy_head(&[shape.ids.len(), shape.layers.len(), shape.width]);
+    out.write_all(&head).map_err(at(path))?;
     numbers(task, folder, model, (0, 0), &mut out)?;
     out.flush().map_err(at(path))?;
     // What the rows and layers of the array are.
@@ -357,17 +353,12 @@ impl<'a> TokenRows<'a> {
         let subject = Subject::new(model)?;
         let (heads, last) = (subject.heads()?, subject.layers - 1);
         let options = self.task.options();
+        let whole = |&n: &i32| if n < 0 { n + last as i32 + 1 } else { n };
+        let block = |n: &i32| usize::try_from(whole(n)).unwrap_or(usize::MAX);
         let blocks: Vec<usize> = match &options.layers {
             Layers::All => (0..=last).collect(),
             Layers::Last => vec![last],
-            Layers::These(some) => {
-                let whole = some
-                    .iter()
-                    .map(|&n| if n < 0 { n + last as i32 + 1 } else { n });
-                whole
-                    .map(|n| usize::try_from(n).unwrap_or(usize::MAX))
-                    .collect()
-            }
+            Layers::These(some) => some.iter().map(block).collect(),
         };
         for text in self.task.texts()? {
             let text = text?;
@@ -380,11 +371,7 @@ impl<'a> TokenRows<'a> {
                     let states = sites
                         .clone()
                         .map(|(b, h)| (Site::Pattern(b, h), Place::All));
-                    let asked = Intervene {
-                        states: states.collect(),
-                        ..request(&part.text, &[], Details::default())
-                    };
-                    let found = subject.ask(vec![asked])?;
+                    let found = subject.ask(vec![watching(&part.text, states)])?;
                     for ((block, head), rows) in sites.zip(found.iter().flat_map(|f| &f.states)) {
                         // A start token comes before the first.
                         let first = rows.len() - pieces.len();
@@ -415,10 +402,8 @@ impl<'a> TokenRows<'a> {
     /// Writes what is held back, and the end of the file.
     pub fn finish(mut self) -> Result<(), InstrumentError> {
         self.flush(0)?;
-        let closed = self.out.close();
-        closed
-            .map(drop)
-            .map_err(|e| at(self.path)(io::Error::other(e)))
+        let closed = self.out.close().map(drop);
+        closed.map_err(|e| at(self.path)(io::Error::other(e)))
     }
 }
 

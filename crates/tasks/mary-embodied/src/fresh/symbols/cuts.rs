@@ -35,7 +35,6 @@ impl Share {
 pub(super) const COVERS: [Share; 3] = [Share::Quarter, Share::Third, Share::Half];
 
 pub(super) fn lines() -> impl Iterator<Item = CuttingLine> {
-    [true, false]
-        .into_iter()
-        .flat_map(|level| Share::ALL.map(|share| CuttingLine { level, share }))
+    let of = |level: bool| Share::ALL.map(|share| CuttingLine { level, share });
+    [true, false].into_iter().flat_map(of)
 }

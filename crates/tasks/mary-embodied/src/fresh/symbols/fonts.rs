@@ -105,11 +105,9 @@ impl Looks {
             (&self.cut, &other.cut),
             (&self.crossed, &other.crossed),
         ];
-        let in_rows: usize = rows
-            .into_iter()
-            .flat_map(|(own, other)| own.iter().zip(other))
-            .map(|(own, other)| lost(own, other))
-            .sum();
+        let rows = rows.into_iter();
+        let pairs = rows.flat_map(|(own, other)| own.iter().zip(other));
+        let in_rows: usize = pairs.map(|(own, other)| lost(own, other)).sum();
         in_rows
             + lost(&self.regions, &other.regions)
             + lost(&self.opening, &other.opening)
@@ -136,11 +134,8 @@ impl Looks {
         let symmetry = self.symmetry.map_or("-".into(), |kept| {
             kept.map(|k| if k { "1" } else { "0" }).concat()
         });
-        let boxes: Vec<String> = self
-            .boxes
-            .iter()
-            .map(|b| b.map_or("-".into(), |(w, h)| format!("{w}x{h}")))
-            .collect();
+        let size = |b: &Option<(f64, f64)>| b.map_or("-".into(), |(w, h)| format!("{w}x{h}"));
+        let boxes: Vec<String> = self.boxes.iter().map(size).collect();
         format!(
             "{symbol} {} {} {} {symmetry} {} {} {} {}",
             u8::from(self.single),
@@ -197,9 +192,8 @@ fn place(line: CuttingLine) -> Option<usize> {
 pub fn listed(symbol: char) -> Option<&'static Looks> {
     static LIST: OnceLock<HashMap<char, Looks>> = OnceLock::new();
     let list = LIST.get_or_init(|| {
-        let lines = include_str!("fonts.txt")
-            .lines()
-            .filter(|line| !line.starts_with("# "));
+        let lines = include_str!("fonts.txt").lines();
+        let lines = lines.filter(|line| !line.starts_with("# "));
         lines.filter_map(Looks::read).collect()
     });
     list.get(&symbol)

@@ -98,9 +98,8 @@ fn row_at(ink: &Ink, share: f64) -> usize {
 /// The same count under every shift of the line at `share` of the height.
 fn steady(share: f64, count: impl Fn(f64) -> Option<usize>) -> Option<usize> {
     let first = count(share + SHIFTS[0])?;
-    let same = SHIFTS
-        .iter()
-        .all(|shift| count(share + shift) == Some(first));
+    let mut others = SHIFTS.iter().map(|shift| count(share + shift));
+    let same = others.all(|other| other == Some(first));
     same.then_some(first)
 }
 
@@ -247,9 +246,8 @@ fn reach(dots: &[(usize, usize)], upright: bool) -> f64 {
 
 fn middle(dots: &[(usize, usize)]) -> (f64, f64) {
     let n = dots.len().max(1) as f64;
-    let sum = dots
-        .iter()
-        .fold((0.0, 0.0), |s, d| (s.0 + d.0 as f64, s.1 + d.1 as f64));
+    let add = |s: (f64, f64), d: &(usize, usize)| (s.0 + d.0 as f64, s.1 + d.1 as f64);
+    let sum = dots.iter().fold((0.0, 0.0), add);
     (sum.0 / n, sum.1 / n)
 }
 

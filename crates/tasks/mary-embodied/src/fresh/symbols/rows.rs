@@ -71,12 +71,12 @@ const SIDES: [(Half, &str); 4] = [
     (Half::Right, "right"),
 ];
 
-/// A cover in words, and the symbols for which it is clear.
-type Cover = (Said, Vec<Counted>);
+/// A cover or a line in words, and the symbols for which it is clear.
+type PhrasedRow = (Said, Vec<Counted>);
 
 /// The same when a part of each symbol is covered.
 pub fn covered(rng: &mut Stream, level: Level) -> Option<Block> {
-    static FROM: OnceLock<Vec<Cover>> = OnceLock::new();
+    static FROM: OnceLock<Vec<PhrasedRow>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
         let mut covers = Vec::new();
         for (side, side_name) in SIDES {
@@ -96,14 +96,8 @@ pub fn covered(rng: &mut Stream, level: Level) -> Option<Block> {
         }
         covers
     });
-    let (least, most) = level.pick((3, 6), [(3, 3), (4, 4), (6, 6), (8, 8)]);
-    let number = length(rng, least, most);
-    counted(rng, 60, |rng| {
-        let (cover, symbols) = from.get(below(rng, from.len()))?;
-        let (symbols, sum) = draw_row(rng, symbols, number)?;
-        let ask = phrase("row.covered").fill("cover", cover);
-        Some((sum, posed(&symbols, &ask)))
-    })
+    let lengths = level.pick((3, 6), [(3, 3), (4, 4), (6, 6), (8, 8)]);
+    asked(rng, lengths, from, ("row.covered", "cover"))
 }
 
 impl CuttingLine {
@@ -113,43 +107,42 @@ impl CuttingLine {
     }
 }
 
-fn by_line(
-    count: impl Fn(&Looks, CuttingLine) -> Option<usize>,
-) -> Vec<(CuttingLine, Vec<Counted>)> {
-    lines()
-        .map(|line| {
-            let steady = which(|k| k.steady).into_iter();
-            let counted = steady.filter_map(|k| Some((k, count(&k.looks, line)?)));
-            (line, counted.collect::<Vec<Counted>>())
-        })
-        .filter(|(_, symbols)| symbols.len() >= 8)
-        .collect()
+fn by_line(count: impl Fn(&Looks, CuttingLine) -> Option<usize>) -> Vec<PhrasedRow> {
+    let of_line = |line: CuttingLine| {
+        let steady = which(|k| k.steady).into_iter();
+        let counted = steady.filter_map(|k| Some((k, count(&k.looks, line)?)));
+        (line.words(), counted.collect::<Vec<Counted>>())
+    };
+    let rows = lines().map(of_line);
+    rows.filter(|(_, symbols)| symbols.len() >= 8).collect()
 }
 
 pub fn cut(rng: &mut Stream, level: Level) -> Option<Block> {
-    static FROM: OnceLock<Vec<(CuttingLine, Vec<Counted>)>> = OnceLock::new();
+    static FROM: OnceLock<Vec<PhrasedRow>> = OnceLock::new();
     let from = FROM.get_or_init(|| by_line(Looks::pieces));
-    let (least, most) = level.pick((2, 3), [(2, 2), (3, 3), (4, 4), (6, 6)]);
-    let number = length(rng, least, most);
-    counted(rng, 60, |rng| {
-        let (line, symbols) = from.get(below(rng, from.len()))?;
-        let (symbols, sum) = draw_row(rng, symbols, number)?;
-        let line = line.words();
-        let ask = phrase("row.cut").fill("line", &line);
-        Some((sum, posed(&symbols, &ask)))
-    })
+    let lengths = level.pick((2, 3), [(2, 2), (3, 3), (4, 4), (6, 6)]);
+    asked(rng, lengths, from, ("row.cut", "line"))
 }
 
 pub fn crossed(rng: &mut Stream, level: Level) -> Option<Block> {
-    static FROM: OnceLock<Vec<(CuttingLine, Vec<Counted>)>> = OnceLock::new();
+    static FROM: OnceLock<Vec<PhrasedRow>> = OnceLock::new();
     let from = FROM.get_or_init(|| by_line(Looks::strokes));
-    let (least, most) = level.pick((2, 4), [(2, 2), (3, 3), (4, 4), (6, 6)]);
+    let lengths = level.pick((2, 4), [(2, 2), (3, 3), (4, 4), (6, 6)]);
+    asked(rng, lengths, from, ("row.crossed", "line"))
+}
+
+/// Four rows with one cover or line each, which fills the `place` of the question.
+fn asked(
+    rng: &mut Stream,
+    (least, most): (usize, usize),
+    from: &[PhrasedRow],
+    (question, place): (&str, &str),
+) -> Option<Block> {
     let number = length(rng, least, most);
     counted(rng, 60, |rng| {
-        let (line, symbols) = from.get(below(rng, from.len()))?;
+        let (words, symbols) = from.get(below(rng, from.len()))?;
         let (symbols, sum) = draw_row(rng, symbols, number)?;
-        let line = line.words();
-        let ask = phrase("row.crossed").fill("line", &line);
+        let ask = phrase(question).fill(place, words);
         Some((sum, posed(&symbols, &ask)))
     })
 }

@@ -67,10 +67,8 @@ pub fn symmetry(rng: &mut Stream, _level: Level) -> Option<Block> {
             [false, false, false],
         ]
         .map(|wanted| {
-            which(|k| k.looks.symmetry == Some(wanted))
-                .iter()
-                .map(|k| k.symbol)
-                .collect()
+            let symbols = which(|k| k.looks.symmetry == Some(wanted));
+            symbols.iter().map(|k| k.symbol).collect()
         })
     });
     let asks = [
@@ -116,10 +114,8 @@ pub fn size(rng: &mut Stream, _level: Level) -> Option<Block> {
     let (symbols, ends) = from.get(below(rng, from.len()))?;
     let asks = ["widest", "narrowest", "tallest", "least-tall"];
     let drawn = ends.iter().zip(asks);
-    Some(about_four(
-        rng,
-        drawn.map(|(place, ask)| (symbols[*place], ask)).collect(),
-    ))
+    let drawn = drawn.map(|(place, ask)| (symbols[*place], ask)).collect();
+    Some(about_four(rng, drawn))
 }
 
 /// The places of the four ends, if they are four different symbols, the same in every font, and clear.

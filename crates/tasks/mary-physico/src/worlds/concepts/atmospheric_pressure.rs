@@ -19,11 +19,8 @@ fn barometer(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     // The dish without the tube's walls; what leaves it stands in the tube.
     let open = wide - 5;
     let level = floor - deep + 1;
-    let sunk = if 2 * open < level - 1 {
-        s.between(1, 2)
-    } else {
-        1
-    };
+    let deep = 2 * open < level - 1;
+    let sunk = if deep { s.between(1, 2) } else { 1 };
     let up = sunk * open;
     for (g, down, high) in [(&mut p.input, 0, 0), (&mut p.output, sunk, up)] {
         let top = level + down;

@@ -15,21 +15,14 @@ fn specks(s: &mut Setting, g: &mut Grid, many: i32, colour: u8) {
 
 /// A walk with a new random direction at every turn: the places stepped on.
 fn walk(s: &mut Setting, start: Place, turns: i32, stride: (i32, i32)) -> Vec<Place> {
-    const WAYS: [Place; 8] = [
-        (0, 1),
-        (1, 0),
-        (0, -1),
-        (-1, 0),
-        (1, 1),
-        (1, -1),
-        (-1, 1),
-        (-1, -1),
-    ];
+    let straight = [(0, 1), (1, 0), (0, -1), (-1, 0)];
+    let aslant = [(1, 1), (1, -1), (-1, 1), (-1, -1)];
+    let ways = [straight, aslant].concat();
     let mut at = start;
     let mut walked = vec![at];
     let mut before = (0, 0);
     for _ in 0..turns {
-        let Some((dr, dc)) = s.choose(&WAYS) else {
+        let Some((dr, dc)) = s.choose(&ways) else {
             break;
         };
         // Never the same direction again nor straight back.

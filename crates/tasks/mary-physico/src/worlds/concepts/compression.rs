@@ -74,11 +74,8 @@ fn pressed_stripes(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (top, tall) = (s.between(1, 4), s.between(2, 6));
     let bottom = (top + tall - 1).min(s.rows - 2);
     let stripes = s.between(3, (s.cols - 3) / 2).min(6);
-    let wide = if 4 * stripes + 2 < s.cols && s.coin() {
-        4
-    } else {
-        2
-    };
+    let large = 4 * stripes + 2 < s.cols && s.coin();
+    let wide = if large { 4 } else { 2 };
     p.both(|g| g.fill((top - 1, 0), (bottom + 1, 0), wall));
     for i in 0..stripes {
         let colour = s.colour(1 + i as usize % 2);

@@ -4,11 +4,8 @@ concept!(draws: moving_source, siren; reads: crowded_ahead);
 
 fn moving_source(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (source, sound) = (s.colour(0), s.colour(1));
-    let most = if s.rows.min(s.cols) >= 15 && s.coin() {
-        7
-    } else {
-        5
-    };
+    let large = s.rows.min(s.cols) >= 15 && s.coin();
+    let most = if large { 7 } else { 5 };
     let centre = s.place((most, s.rows - 1 - most), (most, s.cols - 1 - most));
     let shift = |radius: i32| (most - radius) / 2;
     for radius in (1..=most).step_by(2) {
@@ -48,10 +45,8 @@ fn siren(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         (&mut p.output, mid + 5, mid - 3, (2, 4)),
     ] {
         (ahead..s.cols).step_by(steps.0).for_each(|c| arc(g, c, 1));
-        (0..behind)
-            .rev()
-            .step_by(steps.1)
-            .for_each(|c| arc(g, c, -1));
+        let rest = (0..behind).rev().step_by(steps.1);
+        rest.for_each(|c| arc(g, c, -1));
     }
     (s.cols >= 13).then_some(p)
 }

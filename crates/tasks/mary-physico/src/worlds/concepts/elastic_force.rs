@@ -23,11 +23,8 @@ fn spring(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let long = |open: i32| strokes + (strokes - 1) * open;
     let big = s.between(2, 3);
     given(1 + long(2) + big <= s.cols)?;
-    let open = if 1 + long(3) + big <= s.cols && s.coin() {
-        3
-    } else {
-        2
-    };
+    let wide = 1 + long(3) + big <= s.cols && s.coin();
+    let open = if wide { 3 } else { 2 };
     let top = s.between(1, s.rows - 4);
     p.both(|g| g.fill((0, 0), (g.rows() as i32, 0), wall));
     for (g, open) in [(&mut p.input, 1), (&mut p.output, open)] {

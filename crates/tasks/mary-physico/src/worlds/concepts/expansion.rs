@@ -10,8 +10,7 @@ fn every_side(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let many = s.between(2, 4) as usize;
     let mut put = 0;
     for _ in 0..40 {
-        let size = s.between(1, 4) as usize;
-        let form = s.blob(size);
+        let form = s.any_blob(1, 4);
         let (tall, wide) = extent(&form);
         let at = s.place((by, s.rows - tall - by), (by, s.cols - wide - by));
         let cells = shifted(&form, at);
@@ -150,10 +149,8 @@ fn twice_as_far(look: &Look) -> Option<bool> {
     given(inner.len() >= 4)?;
     // Twice the offsets from the middle of the bounds.
     given(y % 2 == 0 && x % 2 == 0)?;
-    let mut image: Vec<Place> = inner
-        .iter()
-        .map(|p| (2 * p.0 - y / 2, 2 * p.1 - x / 2))
-        .collect();
+    let twice = |p: &Place| (2 * p.0 - y / 2, 2 * p.1 - x / 2);
+    let mut image: Vec<Place> = inner.iter().map(twice).collect();
     image.sort_unstable();
     Some(image == those(look.output.places_of(colour), within))
 }

@@ -106,9 +106,10 @@ fn arrow_from(grid: &Grid, (row, from): Place, way: i32) -> Option<(u8, Vec<Plac
     let barbs = [row - 1, row + 1].map(|r| (r, from + way * (long - 2)));
     let headed = barbs.iter().all(|&(r, c)| grid.at(r, c) == colour);
     // Beside the shaft there is nothing but the barbs.
+    let blank = |r: i32, i: i32| i == long - 2 || grid.at(r, from + way * i) != colour;
     let thin = [row - 1, row + 1]
         .iter()
-        .all(|&r| (0..long).all(|i| i == long - 2 || grid.at(r, from + way * i) != colour));
+        .all(|&r| (0..long).all(|i| blank(r, i)));
     (long >= 2 && headed && thin).then(|| {
         let mut cells: Vec<Place> = (0..long).map(|i| (row, from + way * i)).collect();
         cells.extend(barbs);
@@ -120,10 +121,8 @@ fn difference(look: &Look) -> bool {
     look.lying_or_upright(|look| {
         let body = |p: &&Part| p.is_box() && p.tall() == 3 && p.wide() == 3 && !look.restless(p);
         let bodies = look.parts_before().iter().filter(body);
-        let explained: Vec<Place> = bodies
-            .filter_map(|b| subtracted(look, b))
-            .flatten()
-            .collect();
+        let explained = bodies.filter_map(|b| subtracted(look, b));
+        let explained: Vec<Place> = explained.flatten().collect();
         !explained.is_empty() && look.changed.iter().all(|p| explained.contains(p))
     })
 }

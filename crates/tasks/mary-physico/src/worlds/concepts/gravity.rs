@@ -15,8 +15,7 @@ fn falling(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let mut col = first + s.between(0, 1);
     let mut bodies = 0;
     while col < end - 1 {
-        let size = s.between(2, 6) as usize;
-        let form = s.blob(size);
+        let form = s.any_blob(2, 6);
         let (height, width) = extent(&form);
         if col + width > end {
             break;
@@ -44,16 +43,9 @@ fn planet(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (big, small) = (s.colour(0), s.colour(1));
     p.both(|g| g.paint(disc((mr, mc), radius), big));
     let mut stones = 0;
-    let ways = s.shuffled(vec![
-        (-1, 0),
-        (1, 0),
-        (0, -1),
-        (0, 1),
-        (1, 1),
-        (-1, -1),
-        (1, -1),
-        (-1, 1),
-    ]);
+    let straight = [(-1, 0), (1, 0), (0, -1), (0, 1)];
+    let aslant = [(1, 1), (-1, -1), (1, -1), (-1, 1)];
+    let ways = s.shuffled([straight, aslant].concat());
     let many = s.between(5, 8) as usize;
     for (dr, dc) in ways.into_iter().take(many) {
         let near = (1..9).find(|k| p.output.at(mr + dr * k, mc + dc * k) != big)?;
@@ -121,9 +113,8 @@ fn towards_the_mass(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let (tall, wide) = (s.between(1, 3), s.between(1, 3));
         let (r, c) = s.place((0, top - tall - 2), (room, s.cols - wide));
         let cells = block((r, c), tall, wide);
-        let under = heights
-            .get(c as usize..(c + wide) as usize)
-            .and_then(|h| h.iter().min().copied());
+        let under = heights.get(c as usize..(c + wide) as usize);
+        let under = under.and_then(|h| h.iter().min().copied());
         let Some(under) = under.filter(|u| *u > r + tall + 1 && *u >= tall + 2) else {
             continue;
         };
@@ -152,10 +143,14 @@ fn several_went(look: &Look) -> bool {
 }
 
 fn fell(look: &Look) -> bool {
-    look.same_counts
-        && look.moves().is_some_and(|all| {
-            all.len() >= 2 && every(&all, |m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
-        })
+    look.same_counts && fell_to_rest(look, 2)
+}
+
+/// Whether all that went, so many at least, fell and lies on something now.
+fn fell_to_rest(look: &Look, least: usize) -> bool {
+    look.moves().is_some_and(|all| {
+        all.len() >= least && every(&all, |m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
+    })
 }
 
 fn drawn_to_the_middle(look: &Look) -> Option<bool> {
@@ -227,9 +222,5 @@ fn went_to_the_bar(look: &Look) -> bool {
     let bottom = look.rows() - 1;
     let bar = look.was((bottom, 0));
     let whole = (0..look.cols()).all(|c| look.was((bottom, c)) == bar && look.stays((bottom, c)));
-    bar != 0
-        && whole
-        && look.moves().is_some_and(|all| {
-            all.len() >= 3 && every(&all, |m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
-        })
+    bar != 0 && whole && fell_to_rest(look, 3)
 }

@@ -18,11 +18,8 @@ fn crane(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let up = s.between(3, ground - tall - top - 2);
     for (g, base) in [(&mut p.input, ground - 1), (&mut p.output, ground - 1 - up)] {
         g.fill((top + 1, hook), (base - tall, hook), rope);
-        g.fill(
-            (base - tall + 1, hook - wide),
-            (base, (hook + wide).min(s.cols - 1)),
-            load,
-        );
+        let from = (base - tall + 1, hook - wide);
+        g.fill(from, (base, (hook + wide).min(s.cols - 1)), load);
     }
     Some(p)
 }

@@ -100,9 +100,8 @@ fn circled(look: &Look) -> Option<bool> {
     given(look.touched.iter().all(|&c| look.had(c) != 0))?;
     let small = |p: &&Part| look.touched.contains(&p.colour) && p.len() <= 2;
     let small = look.parts_before().iter().filter(small);
-    let dots: Vec<(Place, u8)> = small
-        .flat_map(|p| p.cells.iter().map(|&at| (at, p.colour)))
-        .collect();
+    let dots = small.flat_map(|p| p.cells.iter().map(|&at| (at, p.colour)));
+    let dots: Vec<(Place, u8)> = dots.collect();
     let poles = look.parts_before().iter().filter(|p| p.len() == 1);
     given(dots.len() >= 3)?;
     Some(poles.flat_map(|p| p.cells.first().copied()).any(|pole| {

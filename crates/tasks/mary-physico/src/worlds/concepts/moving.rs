@@ -6,8 +6,7 @@ concept! {
 }
 
 fn one_body(s: &mut Setting, mut p: Pair) -> Option<Pair> {
-    let size = s.between(5, 8) as usize;
-    let form = s.blob(size);
+    let form = s.any_blob(5, 8);
     let (height, width) = extent(&form);
     let from = s.place((0, s.rows - height), (0, s.cols / 2 - width));
     let by = s.between(width + 1, s.cols - width - from.1);
@@ -22,8 +21,7 @@ fn all_alike(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let by = s.between(3, 6);
     let mut bodies = 0;
     for _ in 0..s.between(6, 12) {
-        let size = s.between(2, 5) as usize;
-        let form = s.blob(size);
+        let form = s.any_blob(2, 5);
         let (height, width) = extent(&form);
         let at = s.place((0, s.rows - height), (0, s.cols - width - by));
         let (from, to) = (shifted(&form, at), shifted(&form, (at.0, at.1 + by)));
@@ -40,8 +38,7 @@ fn all_alike(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 /// Bodies that stay where they are, where both grids have room.
 fn rest(s: &mut Setting, p: &mut Pair, many: usize) {
     for role in 1..=many {
-        let size = s.between(2, 5) as usize;
-        let form = s.blob(size);
+        let form = s.any_blob(2, 5);
         for _ in 0..20 {
             let at = s.place((0, s.rows - 2), (0, s.cols - 2));
             let cells = shifted(&form, at);
@@ -93,11 +90,8 @@ fn moved(look: &Look) -> bool {
     // All of one colour, shifted: bodies may come to lie where others of it lay.
     if let [colour] = *look.touched.as_slice() {
         let (was, is) = (look.input.places_of(colour), look.output.places_of(colour));
-        let by: Vec<Place> = was
-            .iter()
-            .zip(&is)
-            .map(|(a, b)| (b.0 - a.0, b.1 - a.1))
-            .collect();
+        let step = |(a, b): (&Place, &Place)| (b.0 - a.0, b.1 - a.1);
+        let by: Vec<Place> = was.iter().zip(&is).map(step).collect();
         if by.iter().all(|b| Some(b) == by.first()) {
             return true;
         }

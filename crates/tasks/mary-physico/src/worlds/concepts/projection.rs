@@ -14,8 +14,7 @@ fn shadow(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let mut col = s.between(1, 2);
     let mut bodies = 0;
     while col < s.cols - 3 {
-        let size = s.between(4, 8) as usize;
-        let form = s.blob(size);
+        let form = s.any_blob(4, 8);
         let (tall, wide) = extent(&form);
         if col + wide >= s.cols || tall > floor - 4 {
             break;

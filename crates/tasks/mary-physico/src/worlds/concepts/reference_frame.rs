@@ -88,8 +88,7 @@ fn centred_view(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let mut bodies = 0;
     let many = s.between(3, 6);
     for _ in 0..40 {
-        let size = s.between(2, 4) as usize;
-        let form = s.blob(size);
+        let form = s.any_blob(2, 4);
         let place = s.place((3, s.rows - 6), (3, s.cols - 6));
         let from = shifted(&form, place);
         let to = shifted(&form, (place.0 + by.0, place.1 + by.1));
@@ -111,8 +110,7 @@ fn turned_view(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let mut bodies = 0;
     let many = s.between(3, 6);
     for _ in 0..50 {
-        let size = s.between(1, 4) as usize;
-        let form = s.blob(size);
+        let form = s.any_blob(1, 4);
         let offsets = shifted(&form, s.place((-half, half), (-half, half)));
         let inside = offsets.iter().all(|o| o.0.abs() < half && o.1.abs() < half);
         let turned: Vec<Place> = offsets.iter().map(|o| (o.1, -o.0)).collect();

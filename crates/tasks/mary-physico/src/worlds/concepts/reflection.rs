@@ -129,9 +129,9 @@ fn two_slopes(
             let twin = (p.0, a + b - p.1);
             !look.holds(twin) || path.contains(&twin) || twin.1 < first.1 || twin.1 > last.1
         });
-        let monotone = path
-            .windows(2)
-            .all(|w| (w[1].0 - w[0].0) * way * (if w[1].1 <= *b { 1 } else { -1 }) >= 0);
+        let falls =
+            |w: &[Place]| (w[1].0 - w[0].0) * way * (if w[1].1 <= *b { 1 } else { -1 }) >= 0;
+        let monotone = path.windows(2).all(falls);
         given(mirrored && monotone && at.iter().all(|&c| solid((turn + way, c))))?;
         Some((turn - first.0).abs() >= 2 && (turn - last.0).abs() >= 2)
     })

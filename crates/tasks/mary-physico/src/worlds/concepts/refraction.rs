@@ -93,10 +93,8 @@ fn enters(look: &Look, ray: u8, medium: u8) -> Option<bool> {
     let n = before.len();
     given(top == first && way.abs() == 1 && slant.iter().all(|s| *s == way))?;
     let new = (top..).zip(after.iter().copied()).skip(n);
-    let inside: Vec<i32> = new
-        .filter(|&p| look.was(p) == medium)
-        .map(|p| p.1)
-        .collect();
+    let inside = new.filter(|&p| look.was(p) == medium);
+    let inside: Vec<i32> = inside.map(|p| p.1).collect();
     let within = steps(&inside);
     let bent = within.iter().filter(|s| **s != 0).count();
     given(inside.len() >= 3 && within.iter().all(|s| *s == 0 || *s == way))?;

@@ -83,9 +83,8 @@ fn shorter_along(look: &Look) -> Option<bool> {
     let halved = ((tall, 2 * wide) == size(ship) && down == 0)
         || ((2 * tall, wide) == size(ship) && across == 0);
     let hull = look.before_of(look.was(*ship.cells.first()?));
-    let twin = hull
-        .iter()
-        .any(|p| !look.restless(p) && size(p) == size(ship));
+    let mut hull = hull.iter();
+    let twin = hull.any(|p| !look.restless(p) && size(p) == size(ship));
     let streak = |p: &&Part| p.is_run() && p.len() >= 2;
     given(halved && look.after_of(speed).iter().all(streak) && pointed(ship) && pointed(short))?;
     Some(ship.len() >= 8 && colours(&look.input, ship) == colours(&look.output, short) && twin)

@@ -65,9 +65,8 @@ fn same_pendulums(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 /// The nearest still part under a part, in its middle column or beside it.
 fn under<'a>(look: &'a Look, part: &Part) -> Option<&'a Part> {
     let [_, l, b, r] = part.bounds;
-    let (row, col) = (b + 1..=b + 2)
-        .flat_map(|y| (l..=r).map(move |x| (y, x)))
-        .find(|&p| look.stays(p) && look.was(p) != part.colour)?;
+    let mut near = (b + 1..=b + 2).flat_map(|y| (l..=r).map(move |x| (y, x)));
+    let (row, col) = near.find(|&p| look.stays(p) && look.was(p) != part.colour)?;
     look.parts_before().iter().find(|p| p.has((row, col)))
 }
 

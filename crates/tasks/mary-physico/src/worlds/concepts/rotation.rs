@@ -5,8 +5,7 @@ concept!(draws: quarter_turn, hand_of_a_clock; reads: turned, turned_inside);
 fn quarter_turn(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let mut put = 0;
     for _ in 0..12 {
-        let size = s.between(6, 9) as usize;
-        let form = s.blob(size);
+        let form = s.any_blob(6, 9);
         let turned = quarter(&form);
         let (tall, wide) = extent(&form);
         let side = tall.max(wide);

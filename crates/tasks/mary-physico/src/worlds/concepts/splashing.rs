@@ -6,9 +6,8 @@ concept!(draws: crown, stone; reads: splashed);
 fn spray(surface: i32, mid: i32) -> Vec<Place> {
     let (up, out) = ([1, 2, 1, 3, 4, 3, 5, 2], [2, 3, 4, 2, 4, 5, 3, 5]);
     let steps = up.into_iter().zip(out);
-    steps
-        .flat_map(|(up, out)| [(surface - up, mid - out), (surface - up, mid + out)])
-        .collect()
+    let drops = steps.flat_map(|(up, out)| [mid - out, mid + out].map(|c| (surface - up, c)));
+    drops.collect()
 }
 
 fn crown(s: &mut Setting, mut p: Pair) -> Option<Pair> {

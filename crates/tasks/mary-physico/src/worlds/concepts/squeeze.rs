@@ -44,11 +44,8 @@ fn tube(s: &mut Setting, mut p: Pair) -> Option<Pair> {
             g.set(mid + far, c, skin);
         }
         g.fill((mid - 2, left), (mid + 2, left), skin);
-        let jaws = if pressed {
-            [mid - 3, mid + 2]
-        } else {
-            [mid - 4, mid + 3]
-        };
+        let apart = if pressed { 3 } else { 4 };
+        let jaws = [mid - apart, mid + apart - 1];
         for row in jaws {
             g.fill_box((row, left + 1), (2, pinch), jaw);
         }

@@ -30,10 +30,8 @@ fn bell_jar(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     p.both(|g| g.frame((top, left), (bottom, right), glass));
     let room = (tall.min(wide) - 5) / 2;
     let (small, large) = (1, s.between(2, room.clamp(2, 4)));
-    let middle = s.place(
-        (top + large + 1, bottom - large - 1),
-        (left + large + 1, right - large - 1),
-    );
+    let rows = (top + large + 1, bottom - large - 1);
+    let middle = s.place(rows, (left + large + 1, right - large - 1));
     p.input.paint(square_ring(middle, small), skin);
     p.output.paint(square_ring(middle, large), skin);
     let sparse = s.between(2, 5);

@@ -181,10 +181,8 @@ fn bent_round(look: &Look) -> Option<bool> {
             let mut image = look.input.clone();
             for (dr, dc) in sides {
                 let (r, c) = (mr + dr * long, mc + dc * long);
-                image.paint(
-                    (1..=bend).map(|k| (r + way * dc * k, c - way * dr * k)),
-                    arm,
-                );
+                let arc = (1..=bend).map(|k| (r + way * dc * k, c - way * dr * k));
+                image.paint(arc, arm);
             }
             image == look.output
         };

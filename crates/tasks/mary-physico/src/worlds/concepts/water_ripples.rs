@@ -51,10 +51,8 @@ fn rippled(look: &Look) -> Option<bool> {
         // Going outwards, rings and gaps take turns.
         let rings = [(0, 1), (1, 0), (0, -1), (-1, 0)].iter().map(|&(dr, dc)| {
             let outwards = (1..20).map_while(|k| look.output.get(mr + dr * k, mc + dc * k));
-            let along: Vec<bool> = [false]
-                .into_iter()
-                .chain(outwards.map(|v| v == colour))
-                .collect();
+            let along = [false].into_iter().chain(outwards.map(|v| v == colour));
+            let along: Vec<bool> = along.collect();
             along.windows(2).filter(|w| !w[0] && w[1]).count()
         });
         let whole =
@@ -75,10 +73,8 @@ fn ringed_again(look: &Look) -> Option<bool> {
     given(look.had(water) >= 8)?;
     let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
     let was = look.input.places_of(water);
-    let points = look
-        .parts_before()
-        .iter()
-        .filter(|p| p.len() == 1 && p.colour != water);
+    let parts = look.parts_before().iter();
+    let points = parts.filter(|p| p.len() == 1 && p.colour != water);
     let points = points.flat_map(|p| p.cells.first().copied());
     let pebbles = those(points, |&p| was.iter().any(|&q| far(p, q) <= 2));
     // Every cell, old or new, is on a ring of its nearest pebble; new ones two further out.

@@ -94,11 +94,9 @@ fn shaken(look: &Look) -> bool {
             given(line.tall() == 1 && line.wide() >= 8)?;
             let (_, columns) = profile(&look.output, rope)?;
             let rest = line.bounds[0];
-            let heights: Vec<i32> = columns
-                .iter()
-                .map(|&(a, b)| (a - rest, b - rest))
-                .map(|(a, b)| if a.abs() > b.abs() { a } else { b })
-                .collect();
+            let off = columns.iter().map(|&(a, b)| (a - rest, b - rest));
+            let heights = off.map(|(a, b)| if a.abs() > b.abs() { a } else { b });
+            let heights: Vec<i32> = heights.collect();
             let turns = |signs: Vec<i32>| {
                 let mut signs = those(signs, |s| *s != 0);
                 signs.dedup();
@@ -136,10 +134,8 @@ fn repeated(look: &Look) -> Option<bool> {
         let again = |part: &&Part| {
             let row = |c: i32| exactly(&in_column(&part.cells, c)).map(|[r]| *r);
             let rows: Vec<i32> = (0..look.cols()).map(row).collect::<Option<_>>()?;
-            let there = rows
-                .iter()
-                .zip(0..)
-                .take_while(|&(&r, c)| look.was((r, c)) == rope);
+            let places = rows.iter().zip(0..);
+            let there = places.take_while(|&(&r, c)| look.was((r, c)) == rope);
             let period = there.count().saturating_sub(1);
             let turns = rows.windows(3).filter(|w| w[0] == w[2]).count();
             given(rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1) && turns >= 3 && period >= 4)?;
@@ -158,10 +154,8 @@ fn hilly(look: &Look) -> Option<bool> {
     let bottom = look.rows() - 1;
     let heights = |grid: &Grid| -> Vec<i32> {
         let high = |c: i32| {
-            (0..=bottom)
-                .rev()
-                .take_while(|&r| grid.at(r, c) == pillar)
-                .count()
+            let rows = (0..=bottom).rev();
+            rows.take_while(|&r| grid.at(r, c) == pillar).count()
         };
         let heights = (0..look.cols()).map(|c| high(c) as i32);
         heights.filter(|h| *h > 0).collect()

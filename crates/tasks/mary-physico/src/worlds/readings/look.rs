@@ -310,12 +310,9 @@ impl Look {
                 let (dr, dc) = from.step_to(to);
                 dr.abs() + dc.abs() + if dr != 0 && dc != 0 { 100 } else { 0 }
             };
-            let (i, to) = come
-                .iter()
-                .copied()
-                .enumerate()
-                .filter(|(_, to)| to.colour == from.colour && from.alike(to))
-                .min_by_key(|(_, to)| far(to))?;
+            let near = come.iter().copied().enumerate();
+            let near = near.filter(|(_, to)| to.colour == from.colour && from.alike(to));
+            let (i, to) = near.min_by_key(|(_, to)| far(to))?;
             come.remove(i);
             let by = from.step_to(to);
             found.push(Move { from, to, by });
@@ -331,11 +328,9 @@ impl Look {
     pub(crate) fn ways(&self) -> Ways {
         *self.ways.get_or_init(|| {
             let kept = |c: &u8| self.kept(*c, 1);
-            let (movers, others): (Vec<u8>, Vec<u8>) = self
-                .touched
-                .iter()
-                .filter(|c| kept(c))
-                .partition(|c| self.moves_of(&[**c]).is_some());
+            let touched = self.touched.iter().filter(|c| kept(c));
+            let (movers, others): (Vec<u8>, Vec<u8>) =
+                touched.partition(|c| self.moves_of(&[**c]).is_some());
             Ways {
                 movers: movers.len(),
                 reshaped: others.iter().map(|&c| self.had(c)).max().unwrap_or(0),

@@ -177,9 +177,8 @@ pub(crate) fn connected(cells: &[Place]) -> bool {
 pub(crate) fn skin(grid: &Grid, cells: &[Place]) -> usize {
     let faces = |&(r, c): &Place| {
         let own = grid.get(r, c);
-        around(false)
-            .filter(|(dr, dc)| grid.get(r + dr, c + dc) != own)
-            .count()
+        let sides = around(false).filter(|(dr, dc)| grid.get(r + dr, c + dc) != own);
+        sides.count()
     };
     cells.iter().map(faces).sum()
 }
@@ -189,10 +188,9 @@ pub(crate) fn outside(grid: &Grid, wall: u8) -> Grid {
     let mut seen = Grid::new(grid.rows(), grid.cols());
     let (last_row, last_col) = (grid.rows() as i32 - 1, grid.cols() as i32 - 1);
     let at_edge = |r: i32, c: i32| r == 0 || c == 0 || r == last_row || c == last_col;
-    let mut open: Vec<Place> = grid
-        .places()
-        .filter(|&(r, c)| at_edge(r, c) && grid.at(r, c) != wall)
-        .collect();
+    let open = grid.places();
+    let open = open.filter(|&(r, c)| at_edge(r, c) && grid.at(r, c) != wall);
+    let mut open: Vec<Place> = open.collect();
     for &(r, c) in &open {
         seen.set(r, c, 1);
     }

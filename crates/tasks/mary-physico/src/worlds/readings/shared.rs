@@ -94,10 +94,8 @@ pub(crate) fn form(grid: &Grid) -> Vec<(Place, u8)> {
     let Some([top, left, ..]) = bounds(&cells) else {
         return Vec::new();
     };
-    cells
-        .iter()
-        .map(|&(r, c)| ((r - top, c - left), grid.at(r, c)))
-        .collect()
+    let moved = |&(r, c): &Place| ((r - top, c - left), grid.at(r, c));
+    cells.iter().map(moved).collect()
 }
 
 pub(crate) fn times(small: &[(Place, u8)], k: i32) -> Vec<(Place, u8)> {
@@ -147,9 +145,8 @@ pub(crate) fn view(wide: &Grid, near: &Grid, frame: u8) -> bool {
 
 /// Whether all went the same way and as far.
 pub(crate) fn alike(moves: &[Move<'_>]) -> bool {
-    moves
-        .iter()
-        .all(|m| Some(m.by) == moves.first().map(|f| f.by))
+    let first = moves.first().map(|f| f.by);
+    moves.iter().all(|m| Some(m.by) == first)
 }
 
 /// Whether a part lies on something, or on the edge, in the output.
@@ -222,17 +219,11 @@ pub(crate) fn profile(grid: &Grid, colour: u8) -> Option<(i32, Vec<(i32, i32)>)>
 pub(crate) fn heights(columns: &[(i32, i32)]) -> (i32, Vec<i32>) {
     let mut rows: Vec<i32> = columns.iter().filter(|c| c.0 == c.1).map(|c| c.0).collect();
     rows.sort_unstable();
-    let usual = rows
-        .iter()
-        .copied()
-        .max_by_key(|r| rows.iter().filter(|s| *s == r).count())
-        .unwrap_or(0);
+    let often = |r: &i32| rows.iter().filter(|s| *s == r).count();
+    let usual = rows.iter().copied().max_by_key(often).unwrap_or(0);
     let far = |&(a, b): &(i32, i32)| {
-        if (a - usual).abs() > (b - usual).abs() {
-            usual - a
-        } else {
-            usual - b
-        }
+        let upper = (a - usual).abs() > (b - usual).abs();
+        usual - if upper { a } else { b }
     };
     (usual, columns.iter().map(far).collect())
 }
