@@ -1,6 +1,8 @@
 use std::borrow::Cow;
 
-use mary_contract::{LayerVector, NoData, Observed, Outcome, PooledVectors, Response, Vector};
+use mary_contract::{
+    LayerVector, NoData, Observed, Outcome, PooledVectors, Response, UnscoredReason, Vector,
+};
 
 use super::*;
 use crate::Sense;
