@@ -17,7 +17,7 @@ use serde::de::IgnoredAny;
 
 use crate::{Stream, below, coin};
 
-/// A text, or a word with its forms in the order of [`FORMS`]; a noun's gender comes last where it has one.
+/// A text, or a word with its forms in the order of `FORMS`; a noun's gender comes last where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Word {
