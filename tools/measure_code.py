@@ -19,7 +19,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-BUDGET = 193_500  # product lines as they stand; the present round of work must end at 190,000
+BUDGET = 190_000  # product lines
 FILE, FUNCTION = 600, 100
 MISLEADING = ["Kind", "Source", "Shown", "Wanted", "Asked", "Found", "Trouble", "Seen"]
 REASON = re.compile(r"//.*\b(because|since|so that|otherwise|instead of|rather than|why|would)\b", re.I)
