@@ -93,7 +93,10 @@ impl Sweep<'_> {
     /// The checkpoints that this process does.
     pub fn ours(&self) -> Vec<Member> {
         match self.shard {
-            Some(shard) => self.parts(shard.of).remove(shard.index),
+            Some(shard) => {
+                let mut parts = self.parts(shard.of).into_iter();
+                parts.nth(shard.index).unwrap_or_default()
+            }
             None => self.members.clone(),
         }
     }
