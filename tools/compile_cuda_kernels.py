@@ -40,6 +40,7 @@ SOURCES = {
         "product_h_lean": ["-DPRODUCTS_H", "-DSTAGES_LARGE=2"],
     },
     "mary-local/src/kernels/cuda/hopper.cu": {"hopper_b": ["-DPRODUCTS_B"], "hopper_h": ["-DPRODUCTS_H"]},
+    "mary-local/src/kernels/cuda/recurrent.cu": {"recurrent": []},
     "mary-train/src/net/cuda/train.cu": {"train": []},
     "mary-train/src/net/cuda/attention.cu": {"attention": []},
     "mary-train/src/net/cuda/attention16.cu": {"attention16": []},

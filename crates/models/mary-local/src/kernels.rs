@@ -1,6 +1,7 @@
 //! The few calls a device must answer so that the generic transformer runs on it. [`Backend`] is the seam
 //! where another device joins; everything above it is the same.
 
+mod course;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -191,18 +192,17 @@ pub trait Backend: Send + Sync + 'static {
         Self: Sized,
     {
     }
-    /// What a layer that carries a state makes of the rows of its first projection. Only the processor is asked: a model
-    /// of such layers is refused elsewhere before it is loaded.
+    /// What a layer that carries a state makes of the rows of its first projection.
     fn carry(
         &self,
-        _projected: &Self::Tensor,
-        _rows: Extent,
-        _mixer: &MixerOf<Self::Linear>,
-        _place: (&Self::Plan<'_>, &mut Self::Cache, usize),
-        _to: &mut Self::Tensor,
-    ) {
-    }
-    /// Attention that scores distances, too; as above, the processor's alone.
+        projected: &Self::Tensor,
+        rows: Extent,
+        mixer: &MixerOf<Self::Linear, Self::Vector>,
+        place: (&Self::Plan<'_>, &mut Self::Cache, usize),
+        to: &mut Self::Tensor,
+    );
+    /// Attention that scores distances, too. Only the processor is asked: a model that does so is refused elsewhere
+    /// before it is loaded.
     fn attend_far(
         &self,
         _qkv: &Self::Tensor,
@@ -348,19 +348,19 @@ pub struct Stored {
 }
 
 /// The weights of a layer that carries a state, but for the first projection and the last.
-pub struct MixerOf<L> {
+pub struct MixerOf<L, V> {
     pub shape: Recurrence,
     /// The convolution's weights, those of the oldest token first, and its bias.
-    pub conv: Vec<f32>,
-    pub conv_bias: Vec<f32>,
+    pub conv: V,
+    pub conv_bias: V,
     /// Down to steps, up again, and what is written and read (the first Mamba's).
     pub steps: Option<[L; 3]>,
-    pub step_bias: Vec<f32>,
+    pub step_bias: V,
     /// How fast states are forgotten, for every head or every number; below 0.
-    pub decay: Vec<f32>,
+    pub decay: V,
     /// How much of an input goes past the state, for every head.
-    pub skip: Vec<f32>,
-    pub norm: Option<Vec<f32>>,
+    pub skip: V,
+    pub norm: Option<V>,
 }
 
 /// Queries and keys of distances, as wide as those of tokens, or a bias for every head.

@@ -9,7 +9,7 @@ use mary_contract::{
 use mary_weights::{Checkpoint, ControlVector};
 
 use crate::card::{describe, fingerprint, masking};
-use crate::config::Architecture;
+use crate::config::{Architecture, Recurrence};
 use crate::divide::{self, Share};
 use crate::engine::{Engine, Placed, Session};
 use crate::errors::{Result, bad_request, internal, not_finite};
@@ -192,7 +192,9 @@ impl LocalModel {
         let a = self.architecture();
         let up = if a.mlp.gated { 3 } else { 2 };
         let numbers = 6 * a.hidden + 3 * a.q_width() + 2 * a.kv_width() + up * a.intermediate;
-        let numbers = numbers + a.recurrence.map_or(0, |r| 3 * r.projected());
+        // Every eighth row or so is one that several others follow, and its state is kept for them.
+        let carrying = |r: Recurrence| 3 * r.projected() + r.inner * r.state / 8;
+        let numbers = numbers + a.recurrence.map_or(0, carrying);
         let split = 6 * a.hidden.max(a.intermediate);
         // Block by block, one block's keys and values are there at a time.
         let layers = if self.fetches() { a.layers.max(1) } else { 1 };

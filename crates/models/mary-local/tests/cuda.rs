@@ -9,9 +9,10 @@ use mary_local::LocalModel;
 use mary_local::transformer::{Batch, Watch};
 use mary_weights::Checkpoint;
 
-use crate::alike::answers;
+use crate::alike::{CARRYING, answers};
 use crate::intervene;
-use crate::serving::{requests, score, serve};
+use crate::parity::golden;
+use crate::serving::{open_on, requests, score, serve};
 
 fn families() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
@@ -25,6 +26,15 @@ fn families() -> Vec<PathBuf> {
         architecture.on_processor_only().is_none()
     });
     all.sort();
+    all
+}
+
+/// Those whose blocks may lie on several devices, or be fetched one by one.
+fn in_blocks(mut all: Vec<PathBuf>) -> Vec<PathBuf> {
+    all.retain(|folder| {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        !CARRYING.contains(&name)
+    });
     all
 }
 
@@ -110,6 +120,9 @@ fn every_architecture_computes_on_a_gpu_what_transformers_computes() {
                 "bf16" if sparse(&folder) => 5e-2,
                 // Larger weights: 2.3e-2 and 2.8e-2 on an H200, where float16 stays within 2e-2.
                 "bf16" if folder.to_string_lossy().ends_with("_published") => 4e-2,
+                // 2.4e-2 to 5.3e-2 on an H200; transformers' own bfloat16 is 3.1e-2 to 6.2e-2 from its float32 on
+                // these, and float16 here within 2e-2.
+                "bf16" if CARRYING[..4].iter().any(|name| folder.ends_with(name)) => 6e-2,
                 // 2.0e-2 and 2.3e-2 on an H200; float16 within 2e-2, float32 within 1e-4.
                 "bf16" if folder.ends_with("cwm") || folder.ends_with("smollm3") => 3e-2,
                 _ => most,
@@ -214,6 +227,43 @@ fn heads_attend_on_a_gpu_as_on_the_processor() {
     assert!(seen >= 3 * 30, "{seen} families and number types");
 }
 
+/// States go on from texts of the same batch, from earlier batches and behind what was written, as on the processor.
+#[test]
+fn states_are_carried_on_a_gpu_as_on_the_processor() {
+    let numbers = |model: &LocalModel| -> Vec<f32> {
+        let all = serve(model, requests());
+        let each = all.into_iter().flat_map(|scored| scored.continuations);
+        each.flat_map(|c| c.logprobs).collect()
+    };
+    for name in &CARRYING[..5] {
+        let here = open_on(2, name, None, &[("trie", "off")]);
+        let wanted = numbers(&here);
+        for args in [
+            &[][..],
+            &[("rows", "5")],
+            &[("rows", "40")],
+            &[("trie", "off")],
+        ] {
+            for (dtype, most) in [("f32", 1e-5), ("f16", 1e-2), ("bf16", 6e-2)] {
+                let there = match open_with(&golden(name), dtype, args) {
+                    Err(e) if e.kind == ErrorKind::BadRequest => {
+                        return skip(Lacking::Gpu, &e.to_string());
+                    }
+                    other => other.unwrap(),
+                };
+                let error = relative(&numbers(&there), &wanted);
+                eprintln!("{name} {dtype} {args:?}: {error:.1e}");
+                assert!(error < most, "{name} {dtype} {args:?}: {error:.1e}");
+                let written = [&here, &there].map(|model| answers(model).pop());
+                assert!(
+                    dtype != "f32" || written[0] == written[1],
+                    "{name}: {written:?}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn divided_layers_give_the_same_bits_on_a_gpu_named_several_times() {
     let all = families();
@@ -221,7 +271,7 @@ fn divided_layers_give_the_same_bits_on_a_gpu_named_several_times() {
         skip(Lacking::Gpu, &e.to_string());
         return;
     }
-    for folder in all {
+    for folder in in_blocks(all) {
         for dtype in ["f32", "bf16", "f16"] {
             let seen = |device: &str| {
                 let settings = ModelSettings {
@@ -247,7 +297,7 @@ fn blocks_that_are_fetched_give_the_same_bits_on_a_gpu() {
         skip(Lacking::Gpu, &e.to_string());
         return;
     }
-    for folder in all {
+    for folder in in_blocks(all) {
         for dtype in ["f32", "bf16", "f16"] {
             let scores = |held: &str| {
                 let args = [("held", held), ("rows", "64")];

@@ -74,12 +74,24 @@ fn sites(model: &LocalModel) -> Vec<Site> {
     all
 }
 
-/// A text unchanged, then with the values that it has anyway put into every site.
+/// A text unchanged, then with the values that it has anyway put into every site: alone, where nothing needs to be
+/// computed, and beside an addition of nothing, where everything is.
 pub fn into_itself(model: &LocalModel, of: &Score) -> Vec<Intervene> {
     let mut requests = vec![plain(of.clone())];
+    let nothing = Vector(vec![0.0; model.architecture().hidden]);
     for site in sites(model) {
         for place in [Place::Token(2), Place::Last, Place::All] {
-            requests.push(changed(of, site, place, from(CLEAN, place, None)));
+            let alone = changed(of, site, place, from(CLEAN, place, None));
+            let mut beside = alone.clone();
+            beside.changes.insert(
+                0,
+                Change {
+                    site: Site::Stream(0),
+                    place: Place::Token(0),
+                    operation: Operation::Add(nothing.clone(), 1.0),
+                },
+            );
+            requests.extend([alone, beside]);
         }
     }
     requests

@@ -84,6 +84,25 @@ pub(super) struct Edit {
     pub value: Value,
 }
 
+impl Edit {
+    /// A value that is there already, since both texts are the same up to it. It holds only where nothing else is changed.
+    fn changes_nothing(&self, own: &Text) -> bool {
+        let Value::From {
+            text,
+            spot,
+            columns,
+            positions,
+        } = &self.value
+        else {
+            return false;
+        };
+        let same = own.shared.iter().zip(&text.shared);
+        let same = same.take_while(|(a, b)| a == b).count();
+        let here = (self.spot, &self.columns, &self.positions);
+        here == (*spot, columns, positions) && positions.iter().all(|&at| at < same)
+    }
+}
+
 pub(super) struct State {
     pub spot: Spot,
     pub columns: Range<usize>,
@@ -164,7 +183,10 @@ impl<'m> Reader<'m> {
         let read = self.text(score)?;
         let edit = |change: &Change| self.edit(change, &read, &score.start);
         let edits = request.changes.iter().map(edit);
-        let edits = edits.collect::<Result<_, _>>()?;
+        let mut edits = edits.collect::<Result<Vec<_>>>()?;
+        if edits.iter().all(|edit| edit.changes_nothing(&read.text)) {
+            edits.clear();
+        }
         let state = |&(site, place): &(Site, Place)| {
             let (spot, columns) = self.spot(site)?;
             let positions = read.positions(place, true)?;

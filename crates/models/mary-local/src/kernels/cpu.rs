@@ -32,6 +32,7 @@ mod slab;
 mod stored;
 mod target;
 mod team;
+mod towering;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -152,6 +153,8 @@ impl Buffer {
         &mut self.0[..len]
     }
 }
+
+type Mixer = MixerOf<Linear, Vec<f32>>;
 
 pub struct Cache {
     width: usize,
@@ -427,7 +430,7 @@ impl Backend for Cpu {
         &self,
         projected: &Buffer,
         of: Extent,
-        mixer: &MixerOf<Linear>,
+        mixer: &Mixer,
         (plan, cache, layer): (&&Batch, &mut Cache, usize),
         to: &mut Buffer,
     ) {

@@ -13,6 +13,7 @@ mod head;
 mod hopper;
 mod plan;
 mod products;
+mod recurrent;
 #[cfg(test)]
 mod tests;
 
@@ -132,6 +133,7 @@ pub struct Cache {
     layers: usize,
     rows: usize,
     width: usize,
+    carried: recurrent::Carried,
 }
 
 pub struct Rotary {
@@ -158,6 +160,7 @@ const PARTS: Parts = Parts(&[
     ("product_h", include_bytes!("cuda/ptx/product_h.ptx.gz")),
     ("product_b_lean", LEAN_B),
     ("product_h_lean", LEAN_H),
+    ("recurrent", include_bytes!("cuda/ptx/recurrent.ptx.gz")),
     ("hopper_b", include_bytes!("cuda/ptx/hopper_b.cubin.gz")),
     ("hopper_h", include_bytes!("cuda/ptx/hopper_h.cubin.gz")),
 ]);

@@ -101,7 +101,7 @@ impl<B: Backend> Loader<'_, B> {
     }
 
     /// What a layer that carries a state has between its two projections.
-    fn mixer(&self, layer: usize, r: Recurrence) -> Result<MixerOf<B::Linear>> {
+    fn mixer(&self, layer: usize, r: Recurrence) -> Result<MixerOf<B::Linear, B::Vector>> {
         let name = |part: &str| self.in_mixer(layer, part);
         let conv = r.convolved();
         let read = |part: &str| self.read(&name(part));
@@ -128,17 +128,18 @@ impl<B: Backend> Loader<'_, B> {
             "dt_bias"
         };
         let bias = self.optional(&name("conv1d.bias"), conv)?;
+        let vector = |x| self.backend.vector(x);
         Ok(MixerOf {
             shape: r,
-            conv: transpose(&read("conv1d.weight")?, conv, r.kernel),
-            conv_bias: bias.unwrap_or_else(|| vec![0.0; conv]),
+            conv: vector(transpose(&read("conv1d.weight")?, conv, r.kernel)),
+            conv_bias: vector(bias.unwrap_or_else(|| vec![0.0; conv])),
             steps,
-            step_bias: self.needed(&name(step_bias), r.heads)?,
-            decay: read("A_log")?.iter().map(|x| -x.exp()).collect(),
-            skip: self.needed(&name("D"), r.heads)?,
+            step_bias: vector(self.needed(&name(step_bias), r.heads)?),
+            decay: vector(read("A_log")?.iter().map(|x| -x.exp()).collect()),
+            skip: vector(self.needed(&name("D"), r.heads)?),
             norm: match r.rank {
                 Some(_) => None,
-                None => Some(self.needed(&name("norm.weight"), r.inner)?),
+                None => Some(vector(self.needed(&name("norm.weight"), r.inner)?)),
             },
         })
     }

@@ -67,7 +67,7 @@ pub(crate) struct BlockOf<B: Backend> {
     pub attn_norm: Option<NormOf<B::Vector>>,
     /// Queries, keys and values; the first projection where a state is carried.
     pub qkv: B::Linear,
-    pub mixer: Option<MixerOf<B::Linear>>,
+    pub mixer: Option<MixerOf<B::Linear, B::Vector>>,
     pub qk_norms: Option<QkNormsOf<B>>,
     pub attn_out: B::Linear,
     pub gate: Option<GateOf<B>>,

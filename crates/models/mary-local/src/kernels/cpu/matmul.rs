@@ -4,6 +4,7 @@
 //! threads; only the last tokens of answers being written ([`Rows::writing`]) are exempt.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use mary_kernels::gemm;
@@ -13,6 +14,7 @@ use super::amx::{self, Activations, Region, Tiles};
 use super::lazy::Lazy;
 use super::quant::{self, Blocks, Prepared};
 use super::target::{Shared, Target};
+use super::towering::Level;
 
 /// From this many answers on that are written together, quantised weights are unpacked for the tile unit
 /// or `gemm`; below, they are multiplied block by block as they lie. What is read is always unpacked: the
@@ -169,6 +171,7 @@ pub struct Rows<'a> {
     inputs: usize,
     split: &'a mut Activations,
     is_split: bool,
+    level: Option<Level<'a>>,
     prepared: Prepared,
     writing: bool,
 }
@@ -182,6 +185,7 @@ impl<'a> Rows<'a> {
             inputs,
             split,
             is_split: false,
+            level: None,
             prepared: Prepared::default(),
             writing: false,
         }
@@ -194,6 +198,13 @@ impl<'a> Rows<'a> {
 
     pub(super) fn count(&self) -> usize {
         self.rows
+    }
+
+    pub(super) fn level(&mut self) -> &Level<'a> {
+        let (x, inputs) = (self.x, self.inputs);
+        let numbers = self.rows * inputs;
+        self.level
+            .get_or_insert_with(|| Level::new(&x[..numbers], inputs))
     }
 
     pub(super) fn split(&mut self) -> &Activations {
@@ -234,11 +245,15 @@ unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bo
             inputs,
         } => {
             let weights = (data.as_slice(), *outputs, *inputs);
+            let (all, writing) = (0..rows.rows, rows.writing);
+            let level = rows.level();
             // SAFETY: passed on.
-            match rows.writing {
-                true => unsafe { vectors(rows.x, rows.rows, weights, to, parallel) },
-                false => unsafe { padded(rows.x, rows.rows, weights, to, parallel) },
+            match writing {
+                true => unsafe { vectors(level.rows(&all), weights, to, parallel) },
+                false => unsafe { padded(level.rows(&all), weights, to, parallel) },
             }
+            // SAFETY: passed on.
+            unsafe { level.add(&all, (data, *outputs), to) }
         }
         // SAFETY: passed on.
         Matrix::Tiles(tiles) => unsafe { tiled(rows.split(), tiles, to, parallel) },
@@ -277,20 +292,19 @@ fn least(outputs: usize) -> usize {
 
 /// A few rows as `vectors` would multiply them among others: rows of nothing stand beside them.
 /// Safety: as for [`product`].
-pub(super) unsafe fn padded(
+unsafe fn padded(
     x: &[f32],
-    rows: usize,
     (weights, outputs, inputs): (&[f32], usize, usize),
     to: Target,
     parallel: bool,
 ) {
-    let most = least(outputs);
+    let (most, rows) = (least(outputs), x.len() / inputs.max(1));
     if rows >= most {
         // SAFETY: passed on.
-        return unsafe { vectors(x, rows, (weights, outputs, inputs), to, parallel) };
+        return unsafe { vectors(x, (weights, outputs, inputs), to, parallel) };
     }
     let mut wide = vec![0.0f32; most * inputs];
-    wide[..rows * inputs].copy_from_slice(&x[..rows * inputs]);
+    wide[..x.len()].copy_from_slice(x);
     let mut out = vec![0.0f32; most * outputs];
     // SAFETY: the target holds every row of all outputs.
     let target = |row: usize| unsafe {
@@ -307,29 +321,33 @@ pub(super) unsafe fn padded(
         add: to.add,
     };
     // SAFETY: `out` holds all rows of all outputs.
-    unsafe { vectors(&wide, most, (weights, outputs, inputs), inside, parallel) };
+    unsafe { vectors(&wide, (weights, outputs, inputs), inside, parallel) };
     for row in 0..rows {
         target(row).copy_from_slice(&out[row * outputs..][..outputs]);
+    }
+}
+
+/// Some rows with what towers over them. Safety: as for [`product`]; the target begins with the first of the rows.
+pub(super) unsafe fn leveled(
+    level: &Level<'_>,
+    rows: Range<usize>,
+    weights: (&[f32], usize, usize),
+    to: Target,
+) {
+    // SAFETY: passed on.
+    unsafe {
+        padded(level.rows(&rows), weights, to, false);
+        level.add(&rows, (weights.0, weights.1), to);
     }
 }
 
 /// Safety: as for [`product`].
 unsafe fn vectors(
     x: &[f32],
-    rows: usize,
     (weights, outputs, inputs): (&[f32], usize, usize),
     to: Target,
     parallel: bool,
 ) {
-    let towering = towering(&x[..rows * inputs], inputs);
-    let without = (!towering.is_empty()).then(|| {
-        let mut x = x[..rows * inputs].to_vec();
-        towering
-            .iter()
-            .for_each(|t| x[t.row * inputs + t.input] = 0.0);
-        x
-    });
-    let x = without.as_deref().unwrap_or(x);
     let depth = inputs.div_ceil(inputs.div_ceil(DEPTH).max(1)).max(1);
     for first in (0..inputs).step_by(depth) {
         let slice = (first, depth.min(inputs - first));
@@ -338,64 +356,20 @@ unsafe fn vectors(
             ..to
         };
         // SAFETY: passed on; the slice lies inside every row.
-        unsafe { slice_of(x, rows, (weights, outputs, inputs), slice, to, parallel) };
+        unsafe { slice_of(x, (weights, outputs, inputs), slice, to, parallel) };
     }
-    for of in towering.chunk_by(|a, b| a.row == b.row) {
-        let row = of.first().map_or(0, |t| t.row);
-        for output in 0..outputs {
-            let apart = of
-                .iter()
-                .map(|t| t.value * f64::from(weights[output * inputs + t.input]));
-            // SAFETY: the target holds every row of all outputs.
-            unsafe {
-                let place = to.at.0.add(row * to.stride + output);
-                *place = (f64::from(*place) + apart.sum::<f64>()) as f32;
-            }
-        }
-    }
-}
-
-/// An input that towers over the others of its row.
-struct Towering {
-    row: usize,
-    input: usize,
-    value: f64,
-}
-
-/// The share of a row's sum of squares from which an input towers.
-const TOWERS: f64 = 0.125;
-
-/// Inputs that tower over their rows. The first token of a text has them in many models: once its product is in
-/// a sum, every later addition is rounded at its size. They are multiplied apart and added last, in 64 bits.
-fn towering(x: &[f32], inputs: usize) -> Vec<Towering> {
-    let mut found = Vec::new();
-    for (row, numbers) in x.chunks_exact(inputs.max(1)).enumerate() {
-        let squares: f32 = numbers.iter().map(|x| x * x).sum();
-        let level = (TOWERS * f64::from(squares)).sqrt();
-        // Rows of fewer numbers than stand in a few registers have sums too short to matter.
-        if inputs < SMALL || !level.is_finite() {
-            continue;
-        }
-        for (input, x) in numbers.iter().enumerate() {
-            let value = f64::from(*x);
-            if value.abs() > level {
-                found.push(Towering { row, input, value });
-            }
-        }
-    }
-    found
 }
 
 /// The share of some inputs in a product. Safety: as for [`product`]; inputs `first..first + depth` exist.
 unsafe fn slice_of(
     x: &[f32],
-    rows: usize,
     (weights, outputs, inputs): (&[f32], usize, usize),
     (first, depth): (usize, usize),
     to: Target,
     parallel: bool,
 ) {
-    debug_assert!(weights.len() >= outputs * inputs && x.len() >= rows * inputs);
+    debug_assert!(weights.len() >= outputs * inputs);
+    let rows = x.len() / inputs.max(1);
     let in_rows = |numbers: &[f32]| gemm::Matrix {
         first: numbers[first..].as_ptr(),
         column_step: 1,

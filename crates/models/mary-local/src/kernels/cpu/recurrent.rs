@@ -1,6 +1,4 @@
-//! Layers that carry a state from token to token (Mamba): a short convolution, then a scan. A segment begins with the
-//! state of the token before it, wherever in the tree that was computed, so that a shared beginning is read once.
-//! A channel is computed by itself, token after token: who else is in the batch and how many threads there are changes
+//! Layers that carry a state from token to token (Mamba): a short convolution, then a scan. A channel is computed by itself, token after token: who else is in the batch and how many threads there are changes
 //! no bit.
 
 use std::collections::HashMap;
@@ -8,12 +6,12 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::elementwise::{apply, multiply, norm_row};
-use super::matmul::Linear;
 use super::simd::{dot, exp, madd, widest};
-use super::{Buffer, Cpu};
+use super::{Buffer, Cpu, Mixer};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Recurrence};
-use crate::kernels::{Backend, Extent, MixerOf};
+use crate::kernels::course::{Course, Start};
+use crate::kernels::{Backend, Extent};
 
 /// Channels that a thread takes at a time, about.
 const CHANNELS: usize = 64;
@@ -44,64 +42,6 @@ impl Carried {
     }
 }
 
-enum Start {
-    Nothing,
-    /// After a row of this batch.
-    Row(usize),
-    /// After a row of the cache.
-    Slot(usize),
-}
-
-/// Where the segments of a batch begin, and whose states are asked for.
-struct Course<'a> {
-    batch: &'a Batch,
-    starts: Vec<Start>,
-    /// Rows that other segments of this batch follow.
-    followed: Vec<usize>,
-    /// Rows that later batches follow.
-    kept: Vec<usize>,
-}
-
-impl<'a> Course<'a> {
-    fn new(batch: &'a Batch) -> Self {
-        let rows: HashMap<usize, usize> = batch.slots.iter().copied().zip(0..).collect();
-        let (mut followed, mut spare) = (vec![], vec![]);
-        let mut start = |segment: &crate::batch::Segment| {
-            let Some(last) = segment.position.checked_sub(1) else {
-                return Start::Nothing;
-            };
-            segment.rows_of(last, 1, &mut spare);
-            let slot = spare.first().copied().unwrap_or(usize::MAX);
-            match rows.get(&slot) {
-                Some(&row) if row < segment.first => {
-                    followed.push(row);
-                    Start::Row(row)
-                }
-                _ => Start::Slot(slot),
-            }
-        };
-        let starts = batch.segments.iter().map(&mut start).collect();
-        followed.sort_unstable();
-        let mut kept: Vec<usize> = batch
-            .needed
-            .iter()
-            .filter_map(|s| rows.get(s).copied())
-            .collect();
-        kept.sort_unstable();
-        kept.dedup();
-        Self {
-            batch,
-            starts,
-            followed,
-            kept,
-        }
-    }
-
-    fn segment_of(&self, row: usize) -> usize {
-        self.batch.segments.partition_point(|s| s.first <= row) - 1
-    }
-}
-
 /// Some columns of rows.
 #[derive(Clone, Copy)]
 struct Columns<'a> {
@@ -123,7 +63,7 @@ impl Cpu {
         &self,
         batch: &Batch,
         projected: &Buffer,
-        (mixer, of): (&MixerOf<Linear>, Extent),
+        (mixer, of): (&Mixer, Extent),
         carried: &mut Carried,
         to: &mut Buffer,
     ) {
@@ -218,7 +158,7 @@ fn plain_norms(x: &mut [f32], width: usize, eps: f32) {
 fn convolve(
     course: &Course<'_>,
     x: Columns<'_>,
-    mixer: &MixerOf<Linear>,
+    mixer: &Mixer,
     carried: &Carried,
     out: &mut [f32],
 ) -> Vec<(usize, Vec<f32>)> {
@@ -290,7 +230,7 @@ struct Scan<'a> {
     /// What is written into the state, and what it is read by.
     write: Columns<'a>,
     read: Columns<'a>,
-    mixer: &'a MixerOf<Linear>,
+    mixer: &'a Mixer,
 }
 
 /// The outputs of some channels, and the states after the rows that are kept.

@@ -2,17 +2,18 @@
 
 use super::amx::{self, Activations, Region, Tiles};
 use super::lazy::Lazy;
-use super::matmul::{Matrix, Multiplier, Rows, padded, tiles_of};
+use super::matmul::{Matrix, Multiplier, Rows, leveled, tiles_of};
 use super::quant::Blocks;
 #[cfg(target_arch = "x86_64")]
 use super::quant_tiles::{self, Area, Planes};
 use super::target::{Shared, Target};
+use super::towering::Level;
 
 /// Rows and the head they are multiplied with. The head never keeps more than a block of logits.
 pub enum Slab<'a> {
     /// Rows and weights for `gemm`.
     Vectors {
-        x: &'a [f32],
+        x: &'a Level<'a>,
         weights: &'a [f32],
         inputs: usize,
     },
@@ -21,11 +22,15 @@ pub enum Slab<'a> {
     Digits(Planes, &'a Blocks),
     Lazy(&'a Activations, &'a Lazy),
     Blocks {
-        x: &'a [f32],
-        /// The same, split for the tile unit where there is one.
-        split: Option<&'a Activations>,
+        x: Side<'a>,
         blocks: &'a Blocks,
     },
+}
+
+/// Rows as their multiplier wants them.
+pub enum Side<'a> {
+    Split(&'a Activations),
+    Level(&'a Level<'a>),
 }
 
 /// Some outputs of a head, ready for one thread: gives the logits of so many rows from one on.
@@ -35,7 +40,7 @@ impl<'a> Slab<'a> {
     pub fn new(rows: &'a mut Rows<'_>, matrix: &'a Matrix) -> Self {
         match matrix {
             Matrix::Dense { data, inputs, .. } => Self::Vectors {
-                x: rows.x,
+                x: rows.level(),
                 weights: data,
                 inputs: *inputs,
             },
@@ -53,12 +58,12 @@ impl<'a> Slab<'a> {
             }
             Matrix::Blocks(q) if q.keep => Self::new(rows, q.whole()),
             Matrix::Blocks(q) => {
-                let tiles = q.how == Multiplier::Tiles;
-                Self::Blocks {
-                    x: rows.x,
-                    split: tiles.then(|| rows.split()),
-                    blocks: &q.blocks,
-                }
+                let x = match q.how {
+                    Multiplier::Tiles => Side::Split(rows.split()),
+                    Multiplier::Vectors => Side::Level(rows.level()),
+                };
+                let blocks = &q.blocks;
+                Self::Blocks { x, blocks }
             }
         }
     }
@@ -108,12 +113,12 @@ impl<'a> Slab<'a> {
                 // SAFETY: only the area, which is `out`, is touched.
                 unsafe { quant_tiles::multiply(x, w, area, to) };
             }),
-            Self::Blocks { x, split, blocks } => match split {
-                Some(a) => {
+            Self::Blocks { x, blocks } => match x {
+                Side::Split(a) => {
                     let w = tiles_of(blocks, first, last);
                     Box::new(move |row, rows, out| tiled(a, &w, (0, count), (row, rows), out))
                 }
-                None => {
+                Side::Level(x) => {
                     let (w, inputs) = (blocks.unpack(first, last), blocks.inputs());
                     Box::new(move |row, rows, out| {
                         vectors(x, (&w, count, inputs), (row, rows), out);
@@ -145,19 +150,18 @@ fn tiled(
 
 /// These outputs of some rows with `gemm`.
 fn vectors(
-    x: &[f32],
+    x: &Level<'_>,
     weights: (&[f32], usize, usize),
     (row, rows): (usize, usize),
     out: &mut [f32],
 ) {
-    let (_, count, inputs) = weights;
+    let count = weights.1;
     debug_assert!(out.len() >= rows * count);
     let to = Target {
         at: Shared(out.as_mut_ptr()),
         stride: count,
         add: false,
     };
-    let x = &x[row * inputs..(row + rows) * inputs];
     // SAFETY: `out` holds the block and is borrowed mutably.
-    unsafe { padded(x, rows, weights, to, false) }
+    unsafe { leveled(x, row..row + rows, weights, to) }
 }

@@ -93,7 +93,7 @@ impl Cuda {
     pub(super) fn weigh(
         &self,
         qkv: &Tensor,
-        plan: &Plan,
+        plan: &Plan<'_>,
         call: &AttentionCall<'_, Cache>,
         to: &mut Tensor,
     ) {

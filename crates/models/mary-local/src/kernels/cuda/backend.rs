@@ -11,8 +11,8 @@ use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 use crate::errors::{Result, lock};
 use crate::kernels::{
-    AttentionCall, Backend, Draw, Extent, Groups, Heads, NormOf, Rotary as Rotation, Spans,
-    WantedToken, Weights,
+    AttentionCall, Backend, Draw, Extent, Groups, Heads, MixerOf, NormOf, Rotary as Rotation,
+    Spans, WantedToken, Weights,
 };
 
 /// An activation as `kernels.cu` numbers it.
@@ -34,7 +34,7 @@ impl Backend for Cuda {
     type Vector = Vector;
     type Table = Table;
     type Cache = Cache;
-    type Plan<'a> = Plan;
+    type Plan<'a> = Plan<'a>;
     type Rotary = Rotary;
     type Pending = Pending;
 
@@ -115,6 +115,7 @@ impl Backend for Cuda {
             layers,
             rows,
             width,
+            carried: super::recurrent::Carried::default(),
         }
     }
 
@@ -124,6 +125,7 @@ impl Backend for Cuda {
     }
 
     fn move_rows(&self, cache: &mut Cache, moves: &[(usize, usize)]) {
+        cache.carried.move_rows(moves);
         let moved = moves.iter().filter(|(from, to)| from != to);
         let list: Vec<i32> = moved.flat_map(|&(a, b)| [int(a), int(b)]).collect();
         if list.is_empty() {
@@ -141,7 +143,7 @@ impl Backend for Cuda {
         true
     }
 
-    fn plan(&self, batch: &Batch, heads: &Heads) -> Plan {
+    fn plan<'a>(&self, batch: &'a Batch, heads: &Heads) -> Plan<'a> {
         let (numbers, mut plan) = Plan::new(batch, heads.group());
         plan.lent = self.send(&numbers);
         plan
@@ -182,7 +184,7 @@ impl Backend for Cuda {
         }
     }
 
-    fn embed(&self, plan: &Plan, table: &Table, scale: f32, to: &mut Tensor) {
+    fn embed(&self, plan: &Plan<'_>, table: &Table, scale: f32, to: &mut Tensor) {
         let out = self.room(to, plan.rows * table.width, NumberType::Single);
         let from = place_of(&table.memory);
         let words = args![from, plan.tokens(), int(table.width), scale, out];
@@ -190,7 +192,7 @@ impl Backend for Cuda {
         self.base(&name, (plan.rows, 1), 128, words);
     }
 
-    fn add_positions(&self, plan: &Plan, table: &Table, offset: usize, x: &mut Tensor) {
+    fn add_positions(&self, plan: &Plan<'_>, table: &Table, offset: usize, x: &mut Tensor) {
         let (from, places) = (place_of(&table.memory), plan.positions());
         let words = args![from, places, int(table.width), int(offset), x.at()];
         let name = format!("add_positions_{}{}", self.kind.letter(), x.letter());
@@ -302,7 +304,7 @@ impl Backend for Cuda {
         norms: Option<(&Vector, &Vector, Norm)>,
         rotary: Option<&Rotary>,
         (cache, layer): (&mut Cache, usize),
-        plan: &Plan,
+        plan: &Plan<'_>,
     ) {
         let (keys, values) = planes(cache, layer, self.kind);
         let shape = HeadShape::new(heads);
@@ -325,8 +327,25 @@ impl Backend for Cuda {
         self.base(&name, grid, 256, words);
     }
 
-    fn attend(&self, qkv: &Tensor, plan: &Plan, call: &AttentionCall<'_, Cache>, to: &mut Tensor) {
+    fn attend(
+        &self,
+        qkv: &Tensor,
+        plan: &Plan<'_>,
+        call: &AttentionCall<'_, Cache>,
+        to: &mut Tensor,
+    ) {
         self.weigh(qkv, plan, call, to);
+    }
+
+    fn carry(
+        &self,
+        projected: &Tensor,
+        _rows: Extent,
+        mixer: &MixerOf<Linear, Vector>,
+        (plan, cache, layer): (&Plan<'_>, &mut Cache, usize),
+        to: &mut Tensor,
+    ) {
+        self.carry_on(projected, mixer, (plan, &mut cache.carried, layer), to);
     }
 
     fn gather(&self, x: &Tensor, width: usize, rows: &[usize], to: &mut Tensor) {

@@ -97,7 +97,8 @@ pub fn tiles(segments: &[Segment], group: usize) -> Vec<Tile> {
 }
 
 /// A batch on the GPU: tokens, positions, slots, tiles and spans as whole numbers, one after the other.
-pub struct Plan {
+pub struct Plan<'a> {
+    pub(super) batch: &'a Batch,
     pub(super) lent: Option<Lent>,
     pub rows: usize,
     pub tile_count: usize,
@@ -110,8 +111,8 @@ pub struct Plan {
     pub last_rows: Option<usize>,
 }
 
-impl Plan {
-    pub fn new(batch: &Batch, group: usize) -> (Vec<i32>, Self) {
+impl<'a> Plan<'a> {
+    pub fn new(batch: &'a Batch, group: usize) -> (Vec<i32>, Self) {
         let rows = batch.len();
         let (segments, causal) = cut(batch);
         let (before, pictures) = segments.split_at(causal);
@@ -129,6 +130,7 @@ impl Plan {
         let spans = segments.iter().flat_map(|s| &s.spans);
         all.extend(spans.flat_map(|&(first, len)| [int(first), int(len)]));
         let plan = Self {
+            batch,
             lent: None,
             rows,
             tile_count: tiles.len(),

@@ -38,7 +38,11 @@ fn noise(count: usize, mut state: u64) -> Vec<f32> {
 /// The embedded kernels were compiled from the source that is there.
 #[test]
 fn kernels_come_from_their_source() {
-    let stale = PARTS.stale(&[include_bytes!("kernels.cu"), include_bytes!("hopper.cu")]);
+    let stale = PARTS.stale(&[
+        include_bytes!("kernels.cu"),
+        include_bytes!("recurrent.cu"),
+        include_bytes!("hopper.cu"),
+    ]);
     assert_eq!(stale, None, "run tools/compile_cuda_kernels.py");
 }
 

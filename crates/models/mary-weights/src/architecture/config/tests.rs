@@ -76,8 +76,8 @@ fn the_table_of_names_is_whole() {
 fn what_only_the_processor_computes_is_named() {
     let resolve = |kind: &str| Architecture::resolve(&json!({"model_type": kind})).unwrap();
     let cases = [
-        ("mamba", Some("layers that carry a state (Mamba)")),
-        ("bamba", Some("layers that carry a state (Mamba)")),
+        ("mamba", None),
+        ("bamba", None),
         ("nemotron", Some("squared ReLUs")),
         ("modernbert", Some("windows in both directions")),
         ("t5", Some("an encoder beside its decoder")),
