@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Activation patching beside TransformerLens and nnsight: the same pairs, every layer, every position, by turns.
 
-    python tools/bench_patch.py MARY HF_FOLDER [--pairs 100] [--peer-pairs 10] [--threads 2] [--only NAME]
+    python tools/bench_patch.py MARY HF_FOLDER [--pairs 100] [--peer-pairs 10] [--threads 2] [--only NAME] [--changed]
 
 Needs torch, transformers, transformer_lens and nnsight. HF_FOLDER is a LLaMA-shaped model in 32 bits. Peers run their
 usual way (TransformerLens' own function, nnsight's trace, one patch a pass) and at their best (all positions of a layer in one
 batch; TransformerLens also begins at the changed layer), without loading; `mary patch` runs as a whole process, with
-`--no-controls`. Times are for one pair; the ratio is peer over mary. What the peers find in the first pair is compared among them.
+`--no-controls`. It does not compute what is the same in both texts up to a token; with --changed, peers at their best leave these
+positions out, too. Times are for one pair; the ratio is peer over mary. What the peers find in the first pair is compared among them.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import transformers as tf
 
 NOUNS = "key dog cat boy girl car book tree house bird door cup friend teacher doctor driver letter picture".split()
 LINKS = ["near", "behind", "beside", "with"]
+CHANGED = False
 BEGINNING = "In the morning, as everybody in the village knew, the"
 
 
@@ -42,6 +44,12 @@ def difference(logits, good, bad):
     return logits[:, -1, good] - logits[:, -1, bad]
 
 
+def positions(clean, corrupted):
+    """All of them; with --changed, those from the first token on that differs."""
+    same = (clean[0] == corrupted[0]).long().cumprod(0).sum().item() if CHANGED else 0
+    return list(range(same, clean.shape[1]))
+
+
 def lens(hf, tokenizer, folder):
     """TransformerLens: its own function, and all positions of a layer at once from that layer on."""
     from transformer_lens import patching
@@ -58,10 +66,10 @@ def lens(hf, tokenizer, folder):
         names = lambda name: name.endswith("resid_pre")
         _, ours = model.run_with_cache(clean, names_filter=names)
         _, theirs = model.run_with_cache(corrupted, names_filter=names)
-        each, found = clean.shape[1], []
+        places, found = positions(clean, corrupted), []
         for layer in range(layers):
-            x = theirs["resid_pre", layer].repeat(each, 1, 1)
-            x[range(each), range(each)] = ours["resid_pre", layer][0]
+            x = theirs["resid_pre", layer].repeat(len(places), 1, 1)
+            x[range(len(places)), places] = ours["resid_pre", layer][0, places]
             found.append(difference(model(x, start_at_layer=layer), good, bad))
         return torch.stack(found)
 
@@ -91,11 +99,11 @@ def sight(hf, tokenizer):
         return torch.stack(found).view(layers, -1)
 
     def best(clean, corrupted, good, bad):
-        ours, found, each = states(clean), [], clean.shape[1]
+        ours, found, places = states(clean), [], positions(clean, corrupted)
         for layer in range(layers):
-            with model.trace(corrupted.repeat(each, 1)):
+            with model.trace(corrupted.repeat(len(places), 1)):
                 x = model.model.layers[layer].input
-                x[range(each), range(each)] = ours[layer][0]
+                x[range(len(places)), places] = ours[layer][0, places]
                 logits = model.output.logits.save()
             found.append(difference(logits, good, bad))
         return torch.stack(found)
@@ -111,7 +119,10 @@ def main():
     parser.add_argument("--peer-pairs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", help="peers whose name holds this")
+    parser.add_argument("--changed", action="store_true")
     options = parser.parse_args()
+    global CHANGED
+    CHANGED = options.changed
     torch.set_num_threads(options.threads)
     torch.set_grad_enabled(False)
     tokenizer = tf.AutoTokenizer.from_pretrained(options.folder)

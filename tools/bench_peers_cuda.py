@@ -29,6 +29,10 @@ SHAPES = {
     "70m": dict(hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048),
     "1.4b": dict(hidden_size=2048, num_hidden_layers=24, num_attention_heads=16, intermediate_size=8192),
 }
+CARRYING = {
+    "mamba-1.4b": ("Mamba", dict(hidden_size=2048, num_hidden_layers=48, state_size=16)),
+    "mamba2-1.3b": ("Mamba2", dict(hidden_size=2048, num_hidden_layers=48, state_size=128, num_heads=64, head_dim=64, n_groups=1)),
+}
 LLAMA_7B = dict(vocab_size=50304, hidden_size=4096, num_hidden_layers=32, num_attention_heads=32,
                 intermediate_size=11008, max_position_embeddings=4096)
 FAMILIES = """gpt_neox gpt_neox_sequential gpt2 llama llama_linear llama_llama3 llama_yarn mistral qwen2
@@ -71,14 +75,15 @@ def htest_requests(count):
 
 def model_folder(args, shape):
     import torch
-    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+    import transformers
 
     folder = Path(args.work) / f"pythia-{shape}"
     if not (folder / "model.safetensors").exists():
-        config = GPTNeoXConfig(**NEOX, **SHAPES[shape])
+        kind, sizes = CARRYING.get(shape) or ("GPTNeoX", {**NEOX, **SHAPES[shape]})
+        config = getattr(transformers, f"{kind}Config")(**{"vocab_size": 50304, **sizes})
         torch.manual_seed(0)
         with torch.device("cuda"):
-            model = GPTNeoXForCausalLM(config).to(torch.bfloat16)
+            model = getattr(transformers, f"{kind}ForCausalLM")(config).to(torch.bfloat16)
         model.save_pretrained(folder, max_shard_size="20GB")
         del model
         torch.cuda.empty_cache()
@@ -470,14 +475,14 @@ print(json.dumps({"imports": imported - begin, "load": loaded - imported,
 """
 
 
-def processes(args):
+def processes(args, shapes=tuple(SHAPES)):
     """BLiMP in full, from the start of a process to its end: ours with items, log, summary and report, and the best
     loop we could write in transformers (texts sorted by length, large batches, nothing copied back but the
     sums), which reads a list of texts and prints a mean. Each is run until it no longer gets faster."""
     pairs = pairs_of(args.blimp)
     texts = Path(args.work) / "texts.json"
     texts.write_text(json.dumps([t for p in pairs for t in p]))
-    for shape in ("70m", "1.4b"):
+    for shape in shapes:
         folder = model_folder(args, shape)
         tries = []
         for _ in range(args.rounds):
@@ -658,6 +663,7 @@ def main():
         "more": lambda: more(args),
         "battery": lambda: battery(args),
         "processes": lambda: processes(args),
+        "carrying": lambda: processes(args, tuple(CARRYING)),
         "writing": lambda: writing(args),
         "loading": lambda: loading(args),
         "larger": lambda: larger(args),

@@ -20,7 +20,6 @@ use std::collections::HashSet;
 /// Two sentences that differ in one grammatical point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MinimalPair {
-    /// The phenomenon, one of twelve.
     pub phenomenon: &'static str,
     pub paradigm: &'static str,
     pub good: String,

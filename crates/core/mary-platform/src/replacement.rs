@@ -77,7 +77,6 @@ impl Drop for Replacement {
     }
 }
 
-/// Replaces a file by these bytes.
 pub fn replace_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = Replacement::begin(place)?;
     file.write_all(bytes)?;

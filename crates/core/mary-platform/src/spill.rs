@@ -40,7 +40,6 @@ impl std::fmt::Debug for DigestMap {
 }
 
 impl DigestMap {
-    /// The digest of an id.
     pub fn digest(id: &str) -> u128 {
         let mut short = [0; 16];
         short.copy_from_slice(blake3::hash(id.as_bytes()).as_bytes().split_at(16).0);
@@ -65,7 +64,6 @@ impl DigestMap {
         self.len == 0
     }
 
-    /// The number of a digest.
     pub fn get(&self, digest: u128) -> io::Result<Option<u64>> {
         if let Some(&found) = self.recent.get(&digest) {
             return Ok(Some(found));

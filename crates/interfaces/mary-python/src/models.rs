@@ -51,7 +51,6 @@ pub(crate) fn card(args: Args<'_, '_>) -> Given {
     give(args.py(), came(args.py(), card.map_err(Into::into))?)
 }
 
-/// What a model cannot do.
 pub(crate) fn cannot(model: &dyn Model, what: &str) -> anyhow::Error {
     let message = format!("{} {what}", model.card().model);
     ModelError::new(ErrorKind::BadRequest, message)

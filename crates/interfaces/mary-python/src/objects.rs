@@ -146,7 +146,6 @@ struct InProcess {
 }
 
 impl InProcess {
-    /// From JSON to JSON.
     fn said(&self, asked: serde_json::Result<String>) -> Result<String> {
         let broken = |message: String| ModelError::new(ErrorKind::Internal, message);
         let line = asked.map_err(|error| broken(error.to_string()))?;

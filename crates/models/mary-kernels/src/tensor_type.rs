@@ -2,97 +2,67 @@
 
 use std::fmt;
 
-/// How the numbers of a tensor are stored. The quantised kinds are ggml's block formats, and four more for what
-/// the hub's own formats hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum TensorType {
-    F32,
-    F16,
-    BF16,
-    F64,
-    I8,
-    U8,
-    I16,
-    I32,
-    I64,
-    Q4_0,
-    Q4_1,
-    Q5_0,
-    Q5_1,
-    Q8_0,
-    Q8_1,
-    Q2K,
-    Q3K,
-    Q4K,
-    Q5K,
-    Q6K,
-    Q8K,
-    Iq1S,
-    Iq1M,
-    Iq2Xxs,
-    Iq2Xs,
-    Iq2S,
-    Iq3Xxs,
-    Iq3S,
-    Iq4Nl,
-    Iq4Xs,
-    Mxfp4,
-    Tq1,
-    Tq2,
-    /// Safetensors' FP8; its scale is another tensor.
-    F8E4m3,
-    /// Thirty-two digits of four bits, their scale in 32 bits and their zero point (GPTQ, AWQ, compressed-tensors).
-    Int4,
-    /// The same of eight bits.
-    Int8,
-    /// Thirty-two places in the table of bitsandbytes' NF4, and their scale in 32 bits.
-    Nf4,
-    /// Thirty-two numbers of FP8 and their scale in 32 bits.
-    Fp8,
+macro_rules! types {
+    ($($(#[$doc:meta])* $kind:ident, $name:literal, $ggml:expr, $numbers:literal, $bytes:literal;)*) => {
+        /// How the numbers of a tensor are stored. The quantised kinds are ggml's block formats, and four more for what
+        /// the hub's own formats hold.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum TensorType {
+            $($(#[$doc])* $kind,)*
+        }
+
+        /// In the order of the enum.
+        const TYPES: &[(TensorType, &str, Option<u32>, usize, usize)] =
+            &[$((TensorType::$kind, $name, $ggml, $numbers, $bytes)),*];
+    };
 }
 
-/// Each type with the name people know it by, its number among ggml's types, the numbers in one block and the bytes
-/// of one; in the order of the enum.
-const TYPES: [(TensorType, &str, Option<u32>, usize, usize); 38] = [
-    (TensorType::F32, "F32", Some(0), 1, 4),
-    (TensorType::F16, "F16", Some(1), 1, 2),
-    (TensorType::BF16, "BF16", Some(30), 1, 2),
-    (TensorType::F64, "F64", Some(28), 1, 8),
-    (TensorType::I8, "I8", Some(24), 1, 1),
-    (TensorType::U8, "U8", None, 1, 1),
-    (TensorType::I16, "I16", Some(25), 1, 2),
-    (TensorType::I32, "I32", Some(26), 1, 4),
-    (TensorType::I64, "I64", Some(27), 1, 8),
-    (TensorType::Q4_0, "Q4_0", Some(2), 32, 18),
-    (TensorType::Q4_1, "Q4_1", Some(3), 32, 20),
-    (TensorType::Q5_0, "Q5_0", Some(6), 32, 22),
-    (TensorType::Q5_1, "Q5_1", Some(7), 32, 24),
-    (TensorType::Q8_0, "Q8_0", Some(8), 32, 34),
-    (TensorType::Q8_1, "Q8_1", Some(9), 32, 36),
-    (TensorType::Q2K, "Q2_K", Some(10), 256, 84),
-    (TensorType::Q3K, "Q3_K", Some(11), 256, 110),
-    (TensorType::Q4K, "Q4_K", Some(12), 256, 144),
-    (TensorType::Q5K, "Q5_K", Some(13), 256, 176),
-    (TensorType::Q6K, "Q6_K", Some(14), 256, 210),
-    (TensorType::Q8K, "Q8_K", Some(15), 256, 292),
-    (TensorType::Iq1S, "IQ1_S", Some(19), 256, 50),
-    (TensorType::Iq1M, "IQ1_M", Some(29), 256, 56),
-    (TensorType::Iq2Xxs, "IQ2_XXS", Some(16), 256, 66),
-    (TensorType::Iq2Xs, "IQ2_XS", Some(17), 256, 74),
-    (TensorType::Iq2S, "IQ2_S", Some(22), 256, 82),
-    (TensorType::Iq3Xxs, "IQ3_XXS", Some(18), 256, 98),
-    (TensorType::Iq3S, "IQ3_S", Some(21), 256, 110),
-    (TensorType::Iq4Nl, "IQ4_NL", Some(20), 32, 18),
-    (TensorType::Iq4Xs, "IQ4_XS", Some(23), 256, 136),
-    (TensorType::Mxfp4, "MXFP4", Some(39), 32, 17),
-    (TensorType::Tq1, "TQ1_0", Some(34), 256, 54),
-    (TensorType::Tq2, "TQ2_0", Some(35), 256, 66),
-    (TensorType::F8E4m3, "F8_E4M3", None, 1, 1),
-    (TensorType::Int4, "INT4", None, 32, 21),
-    (TensorType::Int8, "INT8", None, 32, 37),
-    (TensorType::Nf4, "NF4", None, 32, 20),
-    (TensorType::Fp8, "FP8", None, 32, 36),
-];
+// Each type with the name people know it by, its number among ggml's types, the numbers in one block and the bytes of one.
+types! {
+    F32, "F32", Some(0), 1, 4;
+    F16, "F16", Some(1), 1, 2;
+    BF16, "BF16", Some(30), 1, 2;
+    F64, "F64", Some(28), 1, 8;
+    I8, "I8", Some(24), 1, 1;
+    U8, "U8", None, 1, 1;
+    I16, "I16", Some(25), 1, 2;
+    I32, "I32", Some(26), 1, 4;
+    I64, "I64", Some(27), 1, 8;
+    Q4_0, "Q4_0", Some(2), 32, 18;
+    Q4_1, "Q4_1", Some(3), 32, 20;
+    Q5_0, "Q5_0", Some(6), 32, 22;
+    Q5_1, "Q5_1", Some(7), 32, 24;
+    Q8_0, "Q8_0", Some(8), 32, 34;
+    Q8_1, "Q8_1", Some(9), 32, 36;
+    Q2K, "Q2_K", Some(10), 256, 84;
+    Q3K, "Q3_K", Some(11), 256, 110;
+    Q4K, "Q4_K", Some(12), 256, 144;
+    Q5K, "Q5_K", Some(13), 256, 176;
+    Q6K, "Q6_K", Some(14), 256, 210;
+    Q8K, "Q8_K", Some(15), 256, 292;
+    Iq1S, "IQ1_S", Some(19), 256, 50;
+    Iq1M, "IQ1_M", Some(29), 256, 56;
+    Iq2Xxs, "IQ2_XXS", Some(16), 256, 66;
+    Iq2Xs, "IQ2_XS", Some(17), 256, 74;
+    Iq2S, "IQ2_S", Some(22), 256, 82;
+    Iq3Xxs, "IQ3_XXS", Some(18), 256, 98;
+    Iq3S, "IQ3_S", Some(21), 256, 110;
+    Iq4Nl, "IQ4_NL", Some(20), 32, 18;
+    Iq4Xs, "IQ4_XS", Some(23), 256, 136;
+    Mxfp4, "MXFP4", Some(39), 32, 17;
+    Tq1, "TQ1_0", Some(34), 256, 54;
+    Tq2, "TQ2_0", Some(35), 256, 66;
+    /// Safetensors' FP8; its scale is another tensor.
+    F8E4m3, "F8_E4M3", None, 1, 1;
+    /// Thirty-two digits of four bits, their scale in 32 bits and their zero point (GPTQ, AWQ, compressed-tensors).
+    Int4, "INT4", None, 32, 21;
+    /// The same of eight bits.
+    Int8, "INT8", None, 32, 37;
+    /// Thirty-two places in the table of bitsandbytes' NF4, and their scale in 32 bits.
+    Nf4, "NF4", None, 32, 20;
+    /// Thirty-two numbers of FP8 and their scale in 32 bits.
+    Fp8, "FP8", None, 32, 36;
+}
 
 impl TensorType {
     /// Numbers in one block; 1 for plain types.
@@ -142,9 +112,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_has_its_own_row() {
-        for (place, row) in TYPES.iter().enumerate() {
-            assert_eq!(row.0 as usize, place);
+    fn every_type_has_its_own_number() {
+        for row in TYPES {
             let ggml = TYPES
                 .iter()
                 .filter(|other| row.2.is_some() && other.2 == row.2);

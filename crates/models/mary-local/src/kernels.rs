@@ -49,7 +49,6 @@ pub trait Backend: Send + Sync + 'static {
     fn ahead(&self) -> usize {
         0
     }
-    /// Bytes of a number in the cache.
     fn cache_number(&self) -> usize {
         size_of::<f32>()
     }

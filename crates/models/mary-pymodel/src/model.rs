@@ -7,7 +7,6 @@ use mary_contract::{
 
 /// What came of several requests in one call.
 pub enum Together {
-    /// An answer for each, in order.
     Answers(Vec<Result<Reply, ModelError>>),
     /// Nothing that could be told apart: each is to be asked alone, so that one fault costs one item.
     Apart,

@@ -20,7 +20,6 @@ pub struct BatchState {
     pub schema: u32,
     /// The model's fingerprint; another model's batches are not mistaken for this one's.
     pub fingerprint: String,
-    /// One for each batch.
     pub parts: Vec<BatchPart>,
 }
 

@@ -26,7 +26,6 @@ pub(crate) struct Http {
     pub(crate) scrubber: Scrubber,
 }
 
-/// One message to the service.
 pub(crate) struct Message {
     pub(crate) method: Method,
     /// Below the base address, or from the root when it begins with a slash.
@@ -184,7 +183,6 @@ impl Http {
         Ok(request)
     }
 
-    /// Sends one message once.
     pub(crate) async fn send(&self, message: &Message, sink: Sink<'_>) -> Attempt {
         let no_server = || Broken::new(ErrorKind::Internal, "no server is named", false);
         let seat = self.servers.seat().ok_or_else(no_server)?;

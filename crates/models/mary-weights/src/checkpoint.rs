@@ -209,22 +209,15 @@ impl Checkpoint {
     }
 
     fn embedding(&self) -> Option<(&str, usize)> {
-        const ENDINGS: [&str; 5] = [
-            "embed_tokens.weight",
-            "wte.weight",
-            "embed_in.weight",
-            "word_embeddings.weight",
-            "token_embedding.weight",
-        ];
+        let ends = "embed_tokens wte embed_in word_embeddings token_embedding";
+        let known = |name: &str| {
+            let name = name.strip_suffix(".weight").unwrap_or_default();
+            let last = name.rsplit('.').next().unwrap_or_default();
+            ends.split(' ').any(|end| end == last)
+        };
         self.tensors
             .iter()
-            .filter(|(name, tensor)| {
-                tensor.info.shape.len() == 2
-                    && ENDINGS.iter().any(|end| {
-                        name.strip_suffix(end)
-                            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-                    })
-            })
+            .filter(|(name, tensor)| tensor.info.shape.len() == 2 && known(name))
             .map(|(name, tensor)| (name.as_str(), tensor.info.shape[0]))
             .min_by_key(|(name, _)| name.len())
     }

@@ -24,7 +24,6 @@ const FEWEST: usize = 10;
 /// The curves of a study's items, in their order, and when a person has answered enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AdaptiveTest {
-    /// Hash of the scale.
     pub scale: String,
     stop: Stop,
     curves: Vec<Item>,

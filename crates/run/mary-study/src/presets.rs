@@ -14,7 +14,6 @@ pub struct Preset {
     /// Whose design it is, where it is printed, and what it says.
     pub about: String,
     pub tasks: Vec<String>,
-    /// Settings of the tasks.
     pub set: Vec<String>,
     pub items: usize,
     pub people: usize,

@@ -149,7 +149,6 @@ impl Task for Describe {
     }
 }
 
-/// The question and the options of a choice.
 fn choice(target: &Target) -> Option<(&str, &[String])> {
     match target {
         Target::Choice {

@@ -61,7 +61,6 @@ pub fn words(setup: &PhysicoSettings, asked: &PromptContent) -> Ask {
     Ask::subject(generate(setup, prompt(setup.form, &[], asked, false)))
 }
 
-/// A question to the judge.
 pub fn to_judge(setup: &PhysicoSettings, asked: &PromptContent, tokens: u32) -> Ask {
     let prompt = prompt(setup.form, &[], asked, false);
     Ask::judge(Request::Generate(Generate::new(

@@ -102,7 +102,6 @@ pub fn grids(
     PromptContent::say("grids", &places).after("grid_system")
 }
 
-/// A text with both grids of a pair.
 fn shown(name: &str, pair: &Pair, how: GridText, more: &[(&str, &str)]) -> String {
     let [input, output] = [&pair.input, &pair.output].map(|grid| grid_text(grid, how));
     let grids = [("input", input.as_str()), ("output", &output)];

@@ -164,6 +164,13 @@ pub struct Cache {
     carried: Vec<recurrent::Carried>,
 }
 
+impl Cache {
+    fn of(&self, layer: usize) -> LayerCache<'_> {
+        let (keys, values) = (&self.keys[layer], &self.values[layer]);
+        LayerCache { keys, values }
+    }
+}
+
 pub enum Table {
     Plain { data: Vec<f32>, width: usize },
     Stored(Stored),
@@ -305,10 +312,8 @@ impl Backend for Cpu {
                 }
             }
         }
-        cache
-            .carried
-            .iter_mut()
-            .for_each(|layer| layer.move_rows(moves));
+        let carried = cache.carried.iter_mut();
+        carried.for_each(|layer| layer.move_rows(moves));
     }
 
     fn upload(&self, x: &[f32], to: &mut Buffer) {
@@ -448,20 +453,11 @@ impl Backend for Cpu {
         (call, relative): (&AttentionCall<'_, Cache>, &RelativeOf),
         to: &mut Buffer,
     ) {
-        let cache = LayerCache {
-            keys: &call.cache.keys[call.layer],
-            values: &call.cache.values[call.layer],
-        };
+        let cache = call.cache.of(call.layer);
         let qkv = &qkv.0[..plan.len() * call.heads.qkv_width()];
         let out = to.room(plan.len() * call.heads.q_width());
-        relative::attend(
-            qkv,
-            cache,
-            plan,
-            call.heads,
-            (&call.settings, relative),
-            out,
-        );
+        let how = (&call.settings, relative);
+        relative::attend(qkv, cache, plan, call.heads, how, out);
     }
 
     fn attend(
@@ -471,10 +467,7 @@ impl Backend for Cpu {
         call: &AttentionCall<'_, Cache>,
         to: &mut Buffer,
     ) {
-        let cache = LayerCache {
-            keys: &call.cache.keys[call.layer],
-            values: &call.cache.values[call.layer],
-        };
+        let cache = call.cache.of(call.layer);
         let qkv = &qkv.0[..plan.len() * call.heads.qkv_width()];
         let out = to.room(plan.len() * call.heads.q_width());
         let segments = &plan.segments;

@@ -155,7 +155,6 @@ fn jpeg(file: &[u8]) -> Result<Picture, VisionError> {
 mod tests {
     use super::*;
 
-    /// A PNG file of one colour type.
     fn file(width: u32, height: u32, colour: ColorType, depth: BitDepth, data: &[u8]) -> Vec<u8> {
         let mut out = vec![];
         let mut encoder = png::Encoder::new(&mut out, width, height);

@@ -16,7 +16,6 @@ use crate::kernels::Backend;
 pub enum Part {
     /// What the layer's block reads.
     Stream,
-    /// What all heads gather.
     Heads,
     Attention,
     FeedForward,

@@ -137,7 +137,6 @@ pub(crate) struct Workspace<T> {
     pub sources: Sources<T>,
 }
 
-/// That of a backend.
 pub(crate) type WorkOf<B> = Workspace<<B as Backend>::Tensor>;
 
 impl<T> Workspace<T> {

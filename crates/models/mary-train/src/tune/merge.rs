@@ -21,18 +21,8 @@ use crate::{Result, TrainError};
 const CONFIG_JSON: &str = "config.json";
 
 /// Files beside the weights that a merged model keeps.
-const SIDECARS: &[&str] = &[
-    "tokenizer.json",
-    "tokenizer.model",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "merges.txt",
-    "chat_template.jinja",
-    "generation_config.json",
-    "preprocessor_config.json",
-];
+const SIDECARS: &str = "tokenizer.json tokenizer.model tokenizer_config.json special_tokens_map.json added_tokens.json vocab.json \
+    merges.txt chat_template.jinja generation_config.json preprocessor_config.json";
 
 struct Product {
     rank: usize,
@@ -259,7 +249,7 @@ fn write_weights(
     out: &Path,
     storage: Storage,
 ) -> Result<()> {
-    for name in SIDECARS {
+    for name in SIDECARS.split_whitespace() {
         let from = model.join(name);
         if from.exists() {
             let to = out.join(name);

@@ -20,29 +20,12 @@ use crate::stored::Stored;
 const LARGEST_SIDECAR: u64 = 512 << 20;
 
 /// Small files that say what a model is; all of them count in the fingerprint.
-const ALWAYS: [&str; 9] = [
-    "config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "generation_config.json",
-    "chat_template.jinja",
-    "chat_template.json",
-    "preprocessor_config.json",
-    "processor_config.json",
-];
+const ALWAYS: &str = "config.json tokenizer.json tokenizer_config.json special_tokens_map.json generation_config.json \
+    chat_template.jinja chat_template.json preprocessor_config.json processor_config.json";
 
 /// Read only where there is no `tokenizer.json`.
-const PLAIN_TOKENIZER: [&str; 8] = [
-    "tokenizer.model",
-    "spiece.model",
-    "sentencepiece.bpe.model",
-    "vocab.json",
-    "merges.txt",
-    "vocab.txt",
-    "qwen.tiktoken",
-    "added_tokens.json",
-];
+const PLAIN_TOKENIZER: &str = "tokenizer.model spiece.model sentencepiece.bpe.model vocab.json merges.txt vocab.txt qwen.tiktoken \
+    added_tokens.json";
 
 pub(crate) struct Sidecars {
     pub folder: PathBuf,
@@ -55,11 +38,11 @@ impl Sidecars {
             folder: folder.to_owned(),
             files: BTreeMap::new(),
         };
-        for name in ALWAYS {
+        for name in ALWAYS.split_whitespace() {
             found.add(name)?;
         }
         if found.get("tokenizer.json").is_none() {
-            for name in PLAIN_TOKENIZER {
+            for name in PLAIN_TOKENIZER.split_whitespace() {
                 found.add(name)?;
             }
         }
@@ -68,7 +51,10 @@ impl Sidecars {
 
     pub fn with_tokenizer(mut self, folder: &Path) -> Result<Self> {
         let other = Self::read(folder)?;
-        let vocabulary = |name: &str| PLAIN_TOKENIZER.contains(&name) || name == "tokenizer.json";
+        let vocabulary = |name: &str| {
+            let mut known = PLAIN_TOKENIZER.split_whitespace();
+            name == "tokenizer.json" || known.any(|other| other == name)
+        };
         if !other.files.keys().any(|name| vocabulary(name)) {
             return Err(fault::missing(folder, "holds no tokenizer")
                 .hint("name a folder or a hub id that has one: --model-arg tokenizer=…"));

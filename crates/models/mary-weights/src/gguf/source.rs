@@ -88,7 +88,6 @@ impl GgufSource<'_> {
         Ok(self.integer("attention.head_count_kv").unwrap_or(heads))
     }
 
-    /// LLaMA's keys.
     pub fn like_llama(&self) -> Result<Map<String, Value>, String> {
         let original = self.integer("rope.scaling.original_context_length");
         let config = json!({

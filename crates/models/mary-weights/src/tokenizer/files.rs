@@ -13,15 +13,7 @@ use crate::fault::{self, Result, not_found};
 use crate::folder::Sidecars;
 
 /// Names that special tokens have in `tokenizer_config.json` and `special_tokens_map.json`.
-const ROLES: [&str; 7] = [
-    "bos_token",
-    "eos_token",
-    "unk_token",
-    "sep_token",
-    "pad_token",
-    "cls_token",
-    "mask_token",
-];
+const ROLES: &str = "bos_token eos_token unk_token sep_token pad_token cls_token mask_token";
 
 pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer> {
     let (name, built) = if let Some(bytes) = files.get("tokenizer.json") {
@@ -219,7 +211,7 @@ fn add_tokens(tokenizer: &mut tokenizers::Tokenizer, files: &Sidecars) -> Result
             }
         }
     }
-    for role in ROLES {
+    for role in ROLES.split_whitespace() {
         for source in [&settings, &map] {
             if let Some(content) = content(&source[role])
                 && extra.iter().all(|(_, t)| t.content != content)

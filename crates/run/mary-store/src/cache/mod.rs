@@ -61,7 +61,6 @@ pub struct CacheStats {
     pub path: PathBuf,
     pub rows: u64,
     pub bytes: u64,
-    /// Bytes of the file.
     pub file_bytes: u64,
     /// By model, largest first.
     pub models: Vec<ModelShare>,

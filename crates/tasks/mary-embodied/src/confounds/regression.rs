@@ -12,7 +12,6 @@ use crate::exhibits::DECLARED;
 
 pub(super) struct Design {
     pub(super) names: Vec<String>,
-    /// One for each observation.
     pub(super) rows: Vec<Vec<f64>>,
     pub(super) outcomes: Vec<f64>,
 }

@@ -91,15 +91,8 @@ fn overview(all: &[TaskResult<'_>]) -> Option<Table> {
 
 /// Table 4: numbers.
 fn numbers(all: &[TaskResult<'_>]) -> Option<Table> {
-    let names = [
-        "distance",
-        "ratio",
-        "size",
-        "mds_stress",
-        "mds_correlation",
-        "range",
-        "max",
-    ];
+    let names = "distance ratio size mds_stress mds_correlation range max";
+    let names: Vec<&str> = names.split(' ').collect();
     let of: Vec<_> = all.iter().filter(|f| f.task() == "numbers").collect();
     let rows = of.iter().zip(told_apart(&of)).map(|(f, variant)| {
         let sign = |name: &str| match f.measure(name).map(|e| e.value) {
@@ -169,14 +162,8 @@ fn prompted_categories(all: &[TaskResult<'_>]) -> Option<Table> {
 
 /// Table 7: typicality by three methods.
 fn typicality(all: &[TaskResult<'_>]) -> Option<Table> {
-    let columns = [
-        "latent",
-        "zero_shot",
-        "one_shot",
-        "two_shot",
-        "three_shot",
-        "prompting",
-    ];
+    let columns = "latent zero_shot one_shot two_shot three_shot prompting";
+    let columns: Vec<&str> = columns.split(' ').collect();
     let place = |f: &TaskResult<'_>| match f.task() {
         "typicality-vectors" => Some(0),
         "typicality-surprisal" => (shots(f) < 4).then(|| 1 + shots(f)),

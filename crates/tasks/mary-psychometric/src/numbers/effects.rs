@@ -53,7 +53,6 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Its measures by name.
     pub(super) fn by_name(&self) -> BTreeMap<String, f64> {
         // A structure of numbers can always be written and read.
         let written = serde_json::to_value(self).and_then(serde_json::from_value);

@@ -143,22 +143,8 @@ type Row = BTreeMap<String, f64>;
 const ALIKE: f64 = 0.99;
 
 /// Those that are also kept for each layer.
-const BY_LAYER: [&str; 14] = [
-    "distance",
-    "ratio",
-    "size",
-    "mds_correlation",
-    "max",
-    "number_number",
-    "number_word",
-    "word_word",
-    "distance_null",
-    "ratio_null",
-    "size_null",
-    "mds_correlation_null",
-    "distance_centred",
-    "ratio_centred",
-];
+const BY_LAYER: &str = "distance ratio size mds_correlation max number_number number_word word_word distance_null ratio_null size_null \
+    mds_correlation_null distance_centred ratio_centred";
 
 fn judge_layers(shown: &ShownNumbers, layers: &[Layer], setup: NumberSettings) -> Judgement {
     let mut rows: Vec<(usize, Row)> = Vec::new();
@@ -235,7 +221,7 @@ fn measured(mut judgement: Judgement, rows: &[(usize, Row)]) -> Judgement {
         }
     }
     for (number, row) in rows {
-        for name in BY_LAYER {
+        for name in BY_LAYER.split_whitespace() {
             if let Some(value) = row.get(name) {
                 judgement = judgement.measured(&format!("{name}.layer_{number:02}"), *value);
             }

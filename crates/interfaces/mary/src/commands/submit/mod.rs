@@ -24,14 +24,7 @@ use crate::specification::{self, laboratory};
 
 const SHARDS: usize = 8;
 /// Variables that decide where a command finds and leaves things.
-const VARIABLES: [&str; 6] = [
-    "MARY_MODEL",
-    "HF_HOME",
-    "HF_HUB_CACHE",
-    "HF_ENDPOINT",
-    "HF_HUB_OFFLINE",
-    "NO_COLOR",
-];
+const VARIABLES: &str = "MARY_MODEL HF_HOME HF_HUB_CACHE HF_ENDPOINT HF_HUB_OFFLINE NO_COLOR";
 
 /// A piece of work: its folder, and what each of its shards has to do.
 struct Work {
@@ -309,7 +302,7 @@ fn job(
     ];
     let places = places.into_iter();
     let places = places.filter_map(|(name, path)| Some((name, path?.display().to_string())));
-    let kept = VARIABLES.into_iter();
+    let kept = VARIABLES.split_whitespace();
     let kept = kept.filter_map(|name| Some((name, std::env::var(name).ok()?)));
     let environment = places
         .chain(kept)

@@ -45,7 +45,6 @@ pub fn norm_spans(x: &mut [f32], spans: Spans, weight: &[f32], bias: Option<&[f3
 }
 
 widest! {
-    /// Normalises one row.
     pub fn norm_row(x: &[f32], weight: &[f32], bias: Option<&[f32]>, how: Norm, out: &mut [f32]) = norm_row_inner
 }
 

@@ -63,7 +63,6 @@ pub struct Fixed {
     bytes: Vec<[[[i8; 64]; 3]; 2]>,
     /// What one means, group by group.
     scales: Vec<f32>,
-    /// The sums of the groups.
     sums: Vec<f32>,
     /// Minus 32 times the sum of four numbers at a time: Q6_K's digits are 32 too large.
     less: Vec<[[i32; 16]; 2]>,

@@ -1,6 +1,6 @@
 //! Layers that carry a state, on the GPU: what stands in `recurrent.cu`, call by call.
 
-use std::mem::{swap, take};
+use std::mem::swap;
 
 use mary_cuda::{NumberType, args};
 
@@ -12,8 +12,8 @@ const PART: &str = "recurrent";
 const THREADS: usize = 128;
 /// Numbers of a state that one thread holds.
 const OWN: usize = 16;
+const LOST: usize = usize::MAX;
 
-/// What all layers carry.
 #[derive(Default)]
 pub struct Carried {
     layers: Vec<Held>,
@@ -40,18 +40,13 @@ struct Room {
     branches: Tensor,
 }
 
+/// Heads, numbers of a head, groups, numbers of a state, lanes and whether each number has its own decay; the bounds of a step.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Shape {
-    heads: i32,
-    width: i32,
-    groups: i32,
-    state: i32,
-    lanes: i32,
-    each: i32,
-    low: f32,
-    high: f32,
-}
+struct Shape([i32; 6], [f32; 2]);
+
+/// Columns of rows: where the first begins, and how many numbers later the next does.
+type Columns = (u64, i32);
 
 /// Segments that follow none of this batch, then those that follow them, and so on: their order, and how many each time.
 fn turns(course: &Course<'_>) -> (Vec<usize>, Vec<usize>) {
@@ -74,10 +69,13 @@ impl Carried {
         for held in &mut self.layers {
             for &(from, to) in moves.iter().filter(|(from, to)| from != to) {
                 // A slot that is written over is nobody's any more.
-                let lost = held.slots.iter_mut().filter(|slot| **slot == to);
-                lost.for_each(|slot| *slot = usize::MAX);
-                let moved = held.slots.iter_mut().filter(|slot| **slot == from);
-                moved.for_each(|slot| *slot = to);
+                for slot in &mut held.slots {
+                    *slot = match *slot {
+                        slot if slot == to => LOST,
+                        slot if slot == from => to,
+                        slot => slot,
+                    };
+                }
             }
         }
     }
@@ -117,6 +115,66 @@ impl Cuda {
         self.launch((PART, &name), grid, (THREADS, 0), words);
     }
 
+    /// Room in `spare` for what later batches follow; in its first places what of it is held already, and how many those are.
+    fn take_along(
+        &self,
+        held: &Held,
+        spare: &mut Held,
+        course: &Course<'_>,
+        lens: [usize; 2],
+    ) -> usize {
+        let needed = &course.batch.needed;
+        let fresh: Vec<usize> = course.kept.iter().map(|&r| course.batch.slots[r]).collect();
+        let stays = |slot: &usize| needed.contains(slot) && !fresh.contains(slot);
+        let (old, stay): (Vec<usize>, Vec<usize>) = (0..)
+            .zip(held.slots.iter().copied())
+            .filter(|(_, slot)| stays(slot))
+            .unzip();
+        spare.slots = [stay, fresh].concat();
+        let kept = spare.slots.len();
+        let windows = (&held.windows, &mut spare.windows);
+        let states = (&held.states, &mut spare.states);
+        for ((from, to), len) in [windows, states].into_iter().zip(lens) {
+            let to = self.room(to, kept * len, NumberType::Single);
+            for (new, at) in old.iter().enumerate() {
+                let place = |at: usize| (at * len * 4) as u64;
+                if !self.broken() {
+                    let (from, to) = (from.at() + place(*at), to + place(new));
+                    self.keep(self.device.copy(from, to, len * 4));
+                }
+            }
+        }
+        old.len()
+    }
+
+    /// The steps, and what is written to states and read from them: from what was projected and mixed of it.
+    fn parameters(
+        &self,
+        (projected, mixer, rows): (Columns, &MixerOf<Linear, Vector>, usize),
+        room: &mut Room,
+    ) -> [Columns; 3] {
+        let (shape, each) = (mixer.shape, self.kind.bytes());
+        let column = |(at, apart): Columns, first: usize| (at + (first * each) as u64, apart);
+        let Some([down, up, write_read]) = &mixer.steps else {
+            let (inner, conv) = (shape.inner, shape.convolved());
+            let write = column((room.mixed.at(), int(conv)), inner);
+            let read = column(write, shape.groups * shape.state);
+            return [column(projected, inner + conv), write, read];
+        };
+        let of = Extent::reading(rows);
+        self.linear(&room.mixed, of, down, &mut room.low, false);
+        self.linear(&room.mixed, of, write_read, &mut room.both, false);
+        if let Some(eps) = shape.eps {
+            for (x, count, width) in [(&room.low, 1, down.outputs), (&room.both, 2, shape.state)] {
+                self.recurrent("even", (rows, count), args![x.at(), int(width), eps]);
+            }
+        }
+        self.linear(&room.low, of, up, &mut room.steps, false);
+        let write = (room.both.at(), int(2 * shape.state));
+        let steps = (room.steps.at(), int(shape.inner));
+        [steps, write, column(write, shape.state)]
+    }
+
     /// Writes rows of the inner width to `to`, ready for the last projection.
     pub(super) fn carry_on(
         &self,
@@ -134,108 +192,44 @@ impl Cuda {
             room,
         } = carried;
         let (held, course, shape) = (&mut layers[layer], Course::new(plan.batch), mixer.shape);
-        let (rows, each) = (plan.rows, self.kind.bytes());
-        let (inner, conv, state) = (shape.inner, shape.convolved(), shape.groups * shape.state);
-        let (back, numbers_of) = ((shape.kernel - 1) * conv, inner * shape.state);
-        let fresh: Vec<usize> = course.kept.iter().map(|&r| plan.batch.slots[r]).collect();
-        let stays = |slot: &usize| plan.batch.needed.contains(slot) && !fresh.contains(slot);
-        let old: Vec<(usize, usize)> = (0..).zip(take(&mut held.slots)).collect();
-        let stay: Vec<(usize, usize)> = old.iter().copied().filter(|(_, s)| stays(s)).collect();
-        spare.slots = stay.iter().map(|(_, slot)| *slot).chain(fresh).collect();
+        let (rows, inner, conv) = (plan.rows, shape.inner, shape.convolved());
+        let state = inner * shape.state;
+        let stay = self.take_along(held, spare, &course, [(shape.kernel - 1) * conv, state]);
         let (order, counts) = turns(&course);
-        let known: Vec<usize> = old.into_iter().map(|(_, slot)| slot).collect();
-        let Some(lent) = self.send(&numbers(&course, &known, stay.len(), &order)) else {
+        let Some(lent) = self.send(&numbers(&course, &held.slots, stay, &order)) else {
             return;
         };
-        let (all, count) = (lent.at(), int(plan.batch.segments.len()));
-        let kept = spare.slots.len();
-        let single = NumberType::Single;
-        let windows = self.room(&mut spare.windows, kept * back, single);
-        let states = self.room(&mut spare.states, kept * numbers_of, single);
-        let both = [
-            (held.windows.at(), windows, back),
-            (held.states.at(), states, numbers_of),
-        ];
-        for (from, to, len) in both {
-            for (new, (at, _)) in stay.iter().enumerate() {
-                let place = |at: usize| (at * len * 4) as u64;
-                if !self.broken() {
-                    self.keep(
-                        self.device
-                            .copy(from + place(*at), to + place(new), len * 4),
-                    );
-                }
-            }
-        }
-        let column = |at: u64, first: usize| at + (first * each) as u64;
+        let (all, n, count) = (lent.at(), int(rows), int(plan.batch.segments.len()));
         let (own, stride) = (projected.at(), int(shape.projected()));
-        let (gate, input) = match shape.rank {
-            Some(_) => (column(own, inner), own),
-            None => (own, column(own, inner)),
+        let second = own + (inner * self.kind.bytes()) as u64;
+        let (gate, input) = if shape.rank.is_some() {
+            (second, own)
+        } else {
+            (own, second)
         };
         let mixed = self.room(&mut room.mixed, rows * conv, self.kind);
+        let (width, taps) = (int(conv), int(shape.kernel));
+        let (before, left) = (held.windows.at(), spare.windows.at());
         let (weights, bias) = (mixer.conv.at(), mixer.conv_bias.at());
-        let (width, taps, n, before) = (int(conv), int(shape.kernel), int(rows), held.windows.at());
         let words = args![
-            input, stride, width, taps, weights, bias, all, n, count, before, windows, mixed
+            input, stride, width, taps, weights, bias, all, n, count, before, left, mixed
         ];
         self.recurrent("convolve", (rows, conv.div_ceil(THREADS)), words);
-        let (x_stride, steps, steps_stride, write, both_stride);
-        if let Some([down, up, write_read]) = &mixer.steps {
-            let of = Extent::reading(rows);
-            self.linear(&room.mixed, of, down, &mut room.low, false);
-            self.linear(&room.mixed, of, write_read, &mut room.both, false);
-            if let Some(eps) = shape.eps {
-                let spans = [(&room.low, 1, down.outputs), (&room.both, 2, state)];
-                for (x, count, width) in spans {
-                    self.recurrent("even", (rows, count), args![x.at(), int(width), eps]);
-                }
-            }
-            self.linear(&room.low, of, up, &mut room.steps, false);
-            (x_stride, steps, steps_stride) = (int(inner), room.steps.at(), int(inner));
-            (write, both_stride) = (room.both.at(), int(2 * state));
-        } else {
-            (x_stride, steps, steps_stride) = (int(conv), column(own, inner + conv), stride);
-            (write, both_stride) = (column(mixed, inner), int(conv));
-        }
-        let read = column(write, state);
+        let [steps, write, read] = self.parameters(((own, stride), mixer, rows), room);
         let lanes = shape.state.div_ceil(OWN).next_power_of_two();
-        let of = Shape {
-            heads: int(shape.heads),
-            width: int(inner / shape.heads),
-            groups: int(shape.groups),
-            state: int(shape.state),
-            lanes: int(lanes),
-            each: i32::from(mixer.decay.len != shape.heads),
-            low: shape.steps.0,
-            high: shape.steps.1,
-        };
-        let branches = course.followed.len() * numbers_of;
-        let branches = self.room(&mut room.branches, branches, single);
-        let out = self.room(&mut room.read, rows * inner, single);
+        let each = usize::from(mixer.decay.len != shape.heads);
+        let (heads, one) = (shape.heads, inner / shape.heads);
+        let sizes = [heads, one, shape.groups, shape.state, lanes, each];
+        let of = Shape(sizes.map(int), [shape.steps.0, shape.steps.1]);
+        let branches = course.followed.len() * state;
+        let branches = self.room(&mut room.branches, branches, NumberType::Single);
+        let out = self.room(&mut room.read, rows * inner, NumberType::Single);
         let (bias, decay, skip) = (mixer.step_bias.at(), mixer.decay.at(), mixer.skip.at());
-        let (mut first, before) = (0, held.states.at());
+        let (mut first, before, left) = (0, held.states.at(), spare.states.at());
         for turn in counts {
             let words = args![
-                of,
-                mixed,
-                x_stride,
-                steps,
-                steps_stride,
-                write,
-                read,
-                both_stride,
-                bias,
-                decay,
-                skip,
-                all,
-                n,
-                count,
-                first,
-                before,
-                branches,
-                states,
-                out
+                of, mixed, width, steps.0, steps.1, write.0, read.0, write.1, bias, decay, skip,
+                all, n, count, first, before, branches, left, out
             ];
             self.recurrent("scan", (turn, (inner * lanes).div_ceil(THREADS)), words);
             first += int(turn);
@@ -244,8 +238,8 @@ impl Cuda {
             (Some(weight), Some(eps)) => (weight.at(), eps),
             _ => (0, 0.0),
         };
-        let width = int(inner / shape.groups);
-        let to = self.room(to, rows * inner, self.kind);
+        let (width, to) = (inner / shape.groups, self.room(to, rows * inner, self.kind));
+        let width = int(width);
         let words = args![out, gate, stride, weight, width, eps, to];
         self.recurrent("finish", (rows, shape.groups), words);
         swap(held, spare);

@@ -12,7 +12,6 @@ pub struct Relative {
     pub longest: usize,
     /// The row of the table for a distance of 0.
     pub middle: usize,
-    /// Rows of the table.
     pub rows: usize,
     pub kind: Distances,
 }
