@@ -24,14 +24,7 @@ pub struct CheckpointName {
 }
 
 /// What stands before the number.
-const PREFIXES: [&str; 6] = [
-    "global_step",
-    "checkpoint",
-    "step",
-    "ckpt",
-    "iteration",
-    "iter",
-];
+const PREFIXES: &str = "global_step checkpoint step ckpt iteration iter";
 
 /// Tokens of one step of every Pythia model on the hub.
 pub const PYTHIA_TOKENS_PER_STEP: u64 = 2_097_152;
@@ -61,7 +54,7 @@ impl CheckpointName {
             let step = read_amount(words)?;
             return Some(Self { step, tokens: None });
         }
-        let mut prefixes = PREFIXES.iter();
+        let mut prefixes = PREFIXES.split(' ');
         let rest = prefixes.find_map(|prefix| name.strip_prefix(prefix))?;
         let rest = rest.trim_start_matches(['-', '_']);
         let end = rest.find(|c: char| !c.is_ascii_digit());

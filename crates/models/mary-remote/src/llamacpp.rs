@@ -16,15 +16,8 @@ use crate::options::{Result, bad};
 use crate::wire::{Read, ReadError, RequestShape, count, finite_score, list_at, text, told};
 
 /// Fields of the answer we need; without this list it repeats the prompt and all settings.
-const FIELDS: &[&str] = &[
-    "completion_probabilities",
-    "tokens_evaluated",
-    "tokens_predicted",
-    "timings",
-    "truncated",
-    "stop_type",
-    "model",
-];
+const FIELDS: &str =
+    "completion_probabilities tokens_evaluated tokens_predicted timings truncated stop_type model";
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct LlamaServer {
@@ -235,7 +228,7 @@ impl Cut {
             "n_probs": 1,
             "temperature": 0.0,
             "cache_prompt": true,
-            "response_fields": FIELDS,
+            "response_fields": FIELDS.split(' ').collect::<Vec<_>>(),
         });
         if stretch.forced {
             let wanted = self.asked(stretch).iter().map(|t| format!(" <[{}]>", t.id));

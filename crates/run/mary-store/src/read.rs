@@ -62,23 +62,6 @@ impl Lines {
         }
         Ok(None)
     }
-
-    fn next_as<T>(
-        &mut self,
-        read: impl FnOnce(&[u8], u64) -> Result<T, serde_json::Error>,
-    ) -> Option<Result<T>> {
-        match self.advance() {
-            Ok(None) => None,
-            Ok(Some(at)) => {
-                Some(read(&self.bytes, at).map_err(|e| unreadable(&self.path, self.number, &e)))
-            }
-            Err(e) => {
-                // After an I/O error the place in the file is unknown: say it once and end.
-                self.reader = None;
-                Some(Err(e))
-            }
-        }
-    }
 }
 
 /// Samples by place, from one open file.
@@ -129,39 +112,45 @@ pub(crate) fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
     }
 }
 
-/// All samples of a run, one after the other.
-pub struct Samples(Lines);
-
-impl Samples {
-    pub(crate) fn open(path: &Path, index: &Index) -> Result<Self> {
-        Lines::open(path, index).map(Self)
-    }
-}
-
-impl Iterator for Samples {
-    type Item = Result<Sample>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next_as(|bytes, _| line::read(bytes))
-    }
-}
-
 /// Lines read by all threads at once, at most, and their bytes.
 const MOST_LINES: usize = 8_192;
 const MOST_BYTES: usize = 8 << 20;
 
-/// All verdicts of a run, without prompts and answers. Lines are taken in groups, each twice as large as the
-/// one before it up to a limit, and read by all threads: who wants the first alone does not wait for the rest.
-pub struct Verdicts {
+/// What lines hold, in their order. They are taken in groups, each twice as large as the one before it up to a limit, and
+/// read by all threads: who wants the first alone does not wait for the rest.
+pub struct InGroups<T> {
     lines: Lines,
+    read: fn(&[u8], u64) -> Result<T, serde_json::Error>,
     group: usize,
-    ready: VecDeque<Result<Verdict>>,
+    ready: VecDeque<Result<T>>,
+}
+
+/// All samples of a run.
+pub type Samples = InGroups<Sample>;
+/// All verdicts of a run, without prompts and answers.
+pub type Verdicts = InGroups<Verdict>;
+
+impl Samples {
+    pub(crate) fn open(path: &Path, index: &Index) -> Result<Self> {
+        Self::new(path, index, |bytes, _| line::read(bytes))
+    }
 }
 
 impl Verdicts {
     pub(crate) fn open(path: &Path, index: &Index) -> Result<Self> {
+        Self::new(path, index, line::read_verdict)
+    }
+}
+
+impl<T: Send> InGroups<T> {
+    fn new(
+        path: &Path,
+        index: &Index,
+        read: fn(&[u8], u64) -> Result<T, serde_json::Error>,
+    ) -> Result<Self> {
         Ok(Self {
             lines: Lines::open(path, index)?,
+            read,
             group: 16,
             ready: VecDeque::new(),
         })
@@ -188,11 +177,11 @@ impl Verdicts {
             }
         }
         self.group = (self.group * 2).min(MOST_LINES);
-        let path = &self.lines.path;
+        let (path, read) = (&self.lines.path, self.read);
         let read = |i: usize| {
             let (at, end, number) = found[i];
             let start = i.checked_sub(1).map_or(0, |before| found[before].1);
-            line::read_verdict(&bytes[start..end], at).map_err(|e| unreadable(path, number, &e))
+            read(&bytes[start..end], at).map_err(|e| unreadable(path, number, &e))
         };
         let all = (0..found.len()).into_par_iter().with_min_len(64).map(read);
         let all: Vec<_> = all.collect();
@@ -201,8 +190,8 @@ impl Verdicts {
     }
 }
 
-impl Iterator for Verdicts {
-    type Item = Result<Verdict>;
+impl<T: Send> Iterator for InGroups<T> {
+    type Item = Result<T>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ready.is_empty() {

@@ -130,21 +130,13 @@ fn one_row(
 }
 
 /// What stands before a sentence's conditions in the table of words, and what behind them.
-const OF_TRIAL: [&str; 4] = ["participant", "trial_index", "trial_type", "item"];
-const OF_WORD: [&str; 8] = [
-    "word_number",
-    "from_critical",
-    "word",
-    "rt",
-    "rt_total",
-    "sentence",
-    "score",
-    "excluded",
-];
+const OF_TRIAL: &str = "participant trial_index trial_type item";
+const OF_WORD: &str = "word_number from_critical word rt rt_total sentence score excluded";
 
 /// A table with a row for each word that was read; nothing where none was.
 fn words(rows: &[Map<String, Value>], keys: &Keys) -> Result<Option<Vec<u8>>> {
-    let taken = |name: &&str| OF_TRIAL.contains(name) || OF_WORD.contains(name);
+    let ours = || OF_TRIAL.split(' ').chain(OF_WORD.split(' '));
+    let taken = |name: &&str| ours().any(|own| own == *name);
     let tags = keys.items.iter().flat_map(|key| key.item.tags.keys());
     let tags: BTreeSet<&str> = tags.map(String::as_str).filter(|t| !taken(t)).collect();
     let mut out: Vec<Map<String, Value>> = Vec::new();
@@ -174,7 +166,11 @@ fn words(rows: &[Map<String, Value>], keys: &Keys) -> Result<Option<Vec<u8>>> {
             out.push(cells);
         }
     }
-    let names: Vec<&str> = OF_TRIAL.into_iter().chain(tags).chain(OF_WORD).collect();
+    let names: Vec<&str> = OF_TRIAL
+        .split(' ')
+        .chain(tags)
+        .chain(OF_WORD.split(' '))
+        .collect();
     let full = !out.is_empty();
     full.then(|| table(&names, &out)).transpose()
 }

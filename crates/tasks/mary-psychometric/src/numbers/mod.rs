@@ -247,15 +247,9 @@ fn centred(shown: &ShownNumbers, numbers: &[Vec<f64>], setup: NumberSettings) ->
     let Ok(found) = effects(&shown.numbers, &moved, setup.range, setup.pairs) else {
         return Row::new();
     };
-    const KEPT: [&str; 5] = [
-        "distance",
-        "distance_slope",
-        "ratio",
-        "size",
-        "mds_correlation",
-    ];
+    const KEPT: &str = "distance distance_slope ratio size mds_correlation";
     let all = found.by_name().into_iter();
-    let kept = all.filter(|(name, _)| KEPT.contains(&name.as_str()));
+    let kept = all.filter(|(name, _)| KEPT.split(' ').any(|kept| kept == name));
     kept.map(|(name, value)| (format!("{name}_centred"), value))
         .collect()
 }

@@ -253,7 +253,7 @@ unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bo
                 false => unsafe { padded(level.rows(&all), weights, to, parallel) },
             }
             // SAFETY: passed on.
-            unsafe { level.add(&all, (data, *outputs), to) }
+            unsafe { level.add(&all, (data, *outputs), to, parallel) }
         }
         // SAFETY: passed on.
         Matrix::Tiles(tiles) => unsafe { tiled(rows.split(), tiles, to, parallel) },
@@ -337,7 +337,7 @@ pub(super) unsafe fn leveled(
     // SAFETY: passed on.
     unsafe {
         padded(level.rows(&rows), weights, to, false);
-        level.add(&rows, (weights.0, weights.1), to);
+        level.add(&rows, (weights.0, weights.1), to, false);
     }
 }
 

@@ -16,6 +16,8 @@ const TOWERS: f32 = 0.125;
 const SHORT: usize = 256;
 /// Numbers that a thread takes at a time.
 const GRAIN: usize = 1 << 14;
+/// Outputs that a thread adds to at a time.
+const STRIP: usize = 64;
 
 struct Tower {
     row: usize,
@@ -86,20 +88,48 @@ impl<'a> Level<'a> {
     ///
     /// # Safety
     /// The target holds these rows of all outputs, and nobody else touches them meanwhile.
-    pub unsafe fn add(&self, rows: &Range<usize>, (weights, outputs): (&[f32], usize), to: Target) {
+    pub unsafe fn add(
+        &self,
+        rows: &Range<usize>,
+        (weights, outputs): (&[f32], usize),
+        to: Target,
+        parallel: bool,
+    ) {
         let first = self.towers.partition_point(|t| t.row < rows.start);
         let last = self.towers.partition_point(|t| t.row < rows.end);
-        for of in self.towers[first..last].chunk_by(|a, b| a.row == b.row) {
-            for output in 0..outputs {
-                let weight = |t: &Tower| f64::from(weights[output * self.inputs + t.input]);
-                let apart: f64 = of.iter().map(|t| t.value * weight(t)).sum();
-                let row = of.first().map_or(0, |t| t.row - rows.start);
-                // SAFETY: passed on.
-                unsafe {
-                    let place = to.at.0.add(row * to.stride + output);
-                    *place = (f64::from(*place) + apart) as f32;
-                }
+        let towers = &self.towers[first..last];
+        // Most rows have theirs at the same few inputs, whose weights lie far apart.
+        let mut inputs: Vec<usize> = towers.iter().map(|t| t.input).collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        let strip = |first: usize| {
+            let outputs = first..outputs.min(first + STRIP);
+            let mut columns = vec![[0.0; STRIP]; inputs.len()];
+            for (at, output) in outputs.clone().enumerate() {
+                let weights = &weights[output * self.inputs..][..self.inputs];
+                let each = columns.iter_mut().zip(&inputs);
+                each.for_each(|(column, input)| column[at] = f64::from(weights[*input]));
             }
+            for of in towers.chunk_by(|a, b| a.row == b.row) {
+                let mut apart = [0.0; STRIP];
+                for t in of {
+                    let column = &columns[inputs.partition_point(|i| *i < t.input)];
+                    let sums = apart.iter_mut().zip(column);
+                    sums.for_each(|(sum, weight)| *sum += t.value * weight);
+                }
+                let place = (of[0].row - rows.start) * to.stride + first;
+                // SAFETY: passed on; no two strips have an output in common.
+                let out = unsafe {
+                    std::slice::from_raw_parts_mut(to.at.pointer().add(place), outputs.len())
+                };
+                let both = out.iter_mut().zip(apart);
+                both.for_each(|(x, apart)| *x = (f64::from(*x) + apart) as f32);
+            }
+        };
+        let strips = outputs.div_ceil(STRIP) * usize::from(!towers.is_empty());
+        match parallel {
+            true => (0..strips).into_par_iter().for_each(|at| strip(at * STRIP)),
+            false => (0..strips).for_each(|at| strip(at * STRIP)),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What a batch looks like to the GPU: one array of whole numbers that goes over in one copy.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use mary_cuda::Lent;
 
 use super::int;
+use super::recurrent::Road;
 use crate::batch::{Batch, Segment};
 
 /// The widest head the kernels take.
@@ -109,6 +111,7 @@ pub struct Plan<'a> {
     pub most_keys: usize,
     /// Where answers are written, one new position in every segment: query rows of each.
     pub last_rows: Option<usize>,
+    pub(super) road: OnceLock<Option<Road>>,
 }
 
 impl<'a> Plan<'a> {
@@ -138,6 +141,7 @@ impl<'a> Plan<'a> {
             longest: pictures.iter().map(|s| s.len).max().unwrap_or(0),
             most_keys: tiles.iter().map(|t| t.keys).max().unwrap_or(0),
             last_rows: (batch.writing && segments.iter().all(|s| s.len == 1)).then_some(group),
+            road: OnceLock::new(),
         };
         (all, plan)
     }

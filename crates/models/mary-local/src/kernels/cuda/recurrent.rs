@@ -2,9 +2,10 @@
 
 use std::mem::swap;
 
-use mary_cuda::{NumberType, args};
+use mary_cuda::{Lent, NumberType, args};
 
 use super::{Cuda, Linear, Plan, Tensor, Vector, int};
+use crate::batch::Batch;
 use crate::kernels::course::{Course, Start};
 use crate::kernels::{Backend, Extent, MixerOf};
 
@@ -16,18 +17,31 @@ const LOST: usize = usize::MAX;
 
 #[derive(Default)]
 pub struct Carried {
+    /// Rows of the cache after which texts go on; what each layer holds lies in this order.
+    slots: Vec<usize>,
     layers: Vec<Held>,
     /// Room for the work of one layer.
     spare: Held,
     room: Room,
 }
 
-/// After which rows of the cache texts go on, and in that order the last inputs of the convolution and the states.
+/// The last inputs of the convolution and the states.
 #[derive(Default)]
 struct Held {
-    slots: Vec<usize>,
     windows: Tensor,
     states: Tensor,
+}
+
+/// A batch's way through all these layers, sent once.
+pub struct Road {
+    lent: Lent,
+    /// Where that lay which is still needed; it comes first in what is kept.
+    stay: Vec<usize>,
+    kept: usize,
+    /// Rows that other segments follow.
+    followed: usize,
+    /// Segments that are computed at once, time after time.
+    turns: Vec<usize>,
 }
 
 #[derive(Default)]
@@ -66,18 +80,34 @@ fn turns(course: &Course<'_>) -> (Vec<usize>, Vec<usize>) {
 
 impl Carried {
     pub fn move_rows(&mut self, moves: &[(usize, usize)]) {
-        for held in &mut self.layers {
-            for &(from, to) in moves.iter().filter(|(from, to)| from != to) {
-                // A slot that is written over is nobody's any more.
-                for slot in &mut held.slots {
-                    *slot = match *slot {
-                        slot if slot == to => LOST,
-                        slot if slot == from => to,
-                        slot => slot,
-                    };
-                }
+        for &(from, to) in moves.iter().filter(|(from, to)| from != to) {
+            // A slot that is written over is nobody's any more.
+            for slot in &mut self.slots {
+                *slot = match *slot {
+                    slot if slot == to => LOST,
+                    slot if slot == from => to,
+                    slot => slot,
+                };
             }
         }
+    }
+
+    fn road(&mut self, on: &Cuda, batch: &Batch) -> Option<Road> {
+        let course = Course::new(batch);
+        let fresh: Vec<usize> = course.kept.iter().map(|&r| batch.slots[r]).collect();
+        let stays = |slot: &usize| batch.needed.contains(slot) && !fresh.contains(slot);
+        let held = (0..).zip(self.slots.iter().copied());
+        let (stay, slots): (Vec<usize>, Vec<usize>) = held.filter(|(_, s)| stays(s)).unzip();
+        let (order, turns) = turns(&course);
+        let lent = on.send(&numbers(&course, &self.slots, stay.len(), &order))?;
+        self.slots = [slots, fresh].concat();
+        Some(Road {
+            lent,
+            stay,
+            kept: self.slots.len(),
+            followed: course.followed.len(),
+            turns,
+        })
     }
 }
 
@@ -115,28 +145,13 @@ impl Cuda {
         self.launch((PART, &name), grid, (THREADS, 0), words);
     }
 
-    /// Room in `spare` for what later batches follow; in its first places what of it is held already, and how many those are.
-    fn take_along(
-        &self,
-        held: &Held,
-        spare: &mut Held,
-        course: &Course<'_>,
-        lens: [usize; 2],
-    ) -> usize {
-        let needed = &course.batch.needed;
-        let fresh: Vec<usize> = course.kept.iter().map(|&r| course.batch.slots[r]).collect();
-        let stays = |slot: &usize| needed.contains(slot) && !fresh.contains(slot);
-        let (old, stay): (Vec<usize>, Vec<usize>) = (0..)
-            .zip(held.slots.iter().copied())
-            .filter(|(_, slot)| stays(slot))
-            .unzip();
-        spare.slots = [stay, fresh].concat();
-        let kept = spare.slots.len();
+    /// Room in `spare` for what is kept; what stays is copied there.
+    fn take_along(&self, held: &Held, spare: &mut Held, road: &Road, lens: [usize; 2]) {
         let windows = (&held.windows, &mut spare.windows);
         let states = (&held.states, &mut spare.states);
         for ((from, to), len) in [windows, states].into_iter().zip(lens) {
-            let to = self.room(to, kept * len, NumberType::Single);
-            for (new, at) in old.iter().enumerate() {
+            let to = self.room(to, road.kept * len, NumberType::Single);
+            for (new, at) in road.stay.iter().enumerate() {
                 let place = |at: usize| (at * len * 4) as u64;
                 if !self.broken() {
                     let (from, to) = (from.at() + place(*at), to + place(new));
@@ -144,7 +159,6 @@ impl Cuda {
                 }
             }
         }
-        old.len()
     }
 
     /// The steps, and what is written to states and read from them: from what was projected and mixed of it.
@@ -186,20 +200,17 @@ impl Cuda {
         if carried.layers.len() <= layer {
             carried.layers.resize_with(layer + 1, Held::default);
         }
-        let Carried {
-            layers,
-            spare,
-            room,
-        } = carried;
-        let (held, course, shape) = (&mut layers[layer], Course::new(plan.batch), mixer.shape);
-        let (rows, inner, conv) = (plan.rows, shape.inner, shape.convolved());
-        let state = inner * shape.state;
-        let stay = self.take_along(held, spare, &course, [(shape.kernel - 1) * conv, state]);
-        let (order, counts) = turns(&course);
-        let Some(lent) = self.send(&numbers(&course, &held.slots, stay, &order)) else {
+        let road = plan.road.get_or_init(|| carried.road(self, plan.batch));
+        let Some(road) = road else {
             return;
         };
-        let (all, n, count) = (lent.at(), int(rows), int(plan.batch.segments.len()));
+        let (held, spare) = (&mut carried.layers[layer], &mut carried.spare);
+        let (room, shape) = (&mut carried.room, mixer.shape);
+        let (rows, inner, conv) = (plan.rows, shape.inner, shape.convolved());
+        let state = inner * shape.state;
+        self.take_along(held, spare, road, [(shape.kernel - 1) * conv, state]);
+        let (all, n) = (road.lent.at(), int(rows));
+        let count = int(plan.batch.segments.len());
         let (own, stride) = (projected.at(), int(shape.projected()));
         let second = own + (inner * self.kind.bytes()) as u64;
         let (gate, input) = if shape.rank.is_some() {
@@ -221,12 +232,12 @@ impl Cuda {
         let (heads, one) = (shape.heads, inner / shape.heads);
         let sizes = [heads, one, shape.groups, shape.state, lanes, each];
         let of = Shape(sizes.map(int), [shape.steps.0, shape.steps.1]);
-        let branches = course.followed.len() * state;
+        let branches = road.followed * state;
         let branches = self.room(&mut room.branches, branches, NumberType::Single);
         let out = self.room(&mut room.read, rows * inner, NumberType::Single);
         let (bias, decay, skip) = (mixer.step_bias.at(), mixer.decay.at(), mixer.skip.at());
         let (mut first, before, left) = (0, held.states.at(), spare.states.at());
-        for turn in counts {
+        for &turn in &road.turns {
             let words = args![
                 of, mixed, width, steps.0, steps.1, write.0, read.0, write.1, bias, decay, skip,
                 all, n, count, first, before, branches, left, out

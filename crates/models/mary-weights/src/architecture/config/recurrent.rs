@@ -121,10 +121,8 @@ fn second_mamba(
     eps: f32,
 ) -> Result<Recurrence> {
     let count = f.need(heads)?;
-    if let Some(width) = f
-        .count(width)
-        .filter(|width| width.checked_mul(count) != Some(inner))
-    {
+    let width = f.count(width);
+    if let Some(width) = width.filter(|width| width.checked_mul(count) != Some(inner)) {
         let what = format!("{count} heads of {width} are not the {inner} channels of this model");
         return Err(refused(what));
     }
@@ -159,9 +157,7 @@ pub(super) fn hybrid(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let types = f.texts("layer_types").unwrap_or_default();
     for (i, layer) in a.kinds.iter_mut().enumerate() {
         let attends = match granite {
-            true => types
-                .get(i)
-                .is_some_and(|t| matches!(*t, "attention" | "full_attention")),
+            true => matches!(types.get(i), Some(&("attention" | "full_attention"))),
             false => chosen.contains(&(i as f64)),
         };
         layer.recurrent = !attends;
