@@ -1,10 +1,10 @@
 //! CPU arithmetic that running a model (`mary-local`) and training one (`mary-train`) share, and unpacking of stored
-//! numbers. Where there is no AMX, products of f32 matrices are `gemm`'s.
+//! numbers. What learns on a processor without AMX multiplies with `gemm`.
 
 pub mod aligned;
-pub mod amx;
 pub mod dequant;
 pub mod gemm;
+pub mod packed;
 pub mod simd;
 mod tensor_type;
 

@@ -200,16 +200,14 @@ pub trait Backend: Send + Sync + 'static {
         place: (&Self::Plan<'_>, &mut Self::Cache, usize),
         to: &mut Self::Tensor,
     );
-    /// Attention that scores distances, too. Only the processor is asked: a model that does so is refused elsewhere
-    /// before it is loaded.
+    /// Attention that scores distances, too.
     fn attend_far(
         &self,
-        _qkv: &Self::Tensor,
-        _plan: &Self::Plan<'_>,
-        _call: (&AttentionCall<'_, Self::Cache>, &RelativeOf),
-        _to: &mut Self::Tensor,
-    ) {
-    }
+        qkv: &Self::Tensor,
+        plan: &Self::Plan<'_>,
+        call: (&AttentionCall<'_, Self::Cache>, &RelativeOf),
+        to: &mut Self::Tensor,
+    );
     fn attend(
         &self,
         qkv: &Self::Tensor,

@@ -1,6 +1,6 @@
 //! What this machine brings to models in this process, for `mary doctor` and `mary --version`.
 
-use mary_kernels::{amx, simd};
+use mary_kernels::{packed, simd};
 
 pub fn instructions() -> String {
     let vectors = match simd::width() {
@@ -8,7 +8,7 @@ pub fn instructions() -> String {
         simd::Width::V3 => "AVX2",
         simd::Width::Baseline => "portable",
     };
-    let tiles = if amx::available() { ", AMX" } else { "" };
+    let tiles = if packed::has_tiles() { ", AMX" } else { "" };
     format!("{vectors}{tiles}")
 }
 

@@ -27,21 +27,20 @@ mod quant_tiles;
 mod recurrent;
 pub(crate) mod relative;
 pub use mary_kernels::simd;
-pub use mary_kernels::{aligned, amx};
+pub use mary_kernels::{aligned, packed};
 mod slab;
 mod stored;
 mod target;
 mod team;
-mod towering;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aligned::Aligned;
-use amx::Activations;
 use attention::LayerCache;
 use lazy::Lazy;
 use matmul::{Linear, Matrix, Multiplier, Rows};
+use packed::Activations;
 
 #[cfg(target_arch = "x86_64")]
 use super::Between;
@@ -216,7 +215,7 @@ impl Backend for Cpu {
     }
 
     fn takes_stored(&self) -> bool {
-        self.multiplier == Multiplier::Tiles
+        true
     }
 
     fn prepare(&self, mut parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
@@ -227,7 +226,7 @@ impl Backend for Cpu {
                 Weights::Stored(stored) => Some(stored),
                 _ => None,
             });
-            let parts = vec![Matrix::Lazy(Lazy::new(stored.collect()))];
+            let parts = vec![Matrix::Lazy(Lazy::new(stored.collect(), self.multiplier))];
             return Linear { parts, bias };
         }
         let prepare = |weights| match weights {
@@ -420,9 +419,8 @@ impl Backend for Cpu {
 
     #[cfg(target_arch = "x86_64")]
     fn goes_between(&self, of: Extent, layers: &[&Linear]) -> bool {
-        let panels = |l: &&Linear| l.outputs().is_multiple_of(amx::PANEL);
-        let tiles = self.multiplier == Multiplier::Tiles && !of.writing;
-        let worth_it = tiles && between::worth_it(of.rows);
+        let panels = |l: &&Linear| l.outputs().is_multiple_of(packed::PANEL);
+        let worth_it = !of.writing && between::worth_it(of.rows);
         worth_it && layers.iter().all(|l| l.tiles().is_some() && panels(l))
     }
 

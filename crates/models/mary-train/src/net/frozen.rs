@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::matmul::Unit;
 use super::stored::{Matrix, Stored};
-use mary_kernels::amx::{self, Tiles};
+use mary_kernels::packed::{self, Tiles};
 use std::ops::Range;
 
 /// A base that is not trained: the tile unit multiplies with it where the processor has one.
@@ -41,10 +41,10 @@ impl Weight {
 
     #[cfg(target_arch = "x86_64")]
     fn new(numbers: &[f32], inputs: usize, keep: bool) -> Self {
-        let (outputs, planes) = (numbers.len() / inputs.max(1), amx::planes(numbers));
+        let (outputs, planes) = (numbers.len() / inputs.max(1), packed::planes(numbers));
         let both = || {
-            let turned = amx::Factor::turned(numbers, inputs);
-            let rows = amx::Factor::rows(numbers, inputs);
+            let turned = packed::Factor::turned(numbers, inputs);
+            let rows = packed::Factor::rows(numbers, inputs);
             (
                 Tiles::split(turned, (inputs, outputs), planes),
                 Tiles::split(rows, (outputs, inputs), planes),

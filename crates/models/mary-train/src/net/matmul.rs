@@ -3,9 +3,9 @@
 //! Training is parallel over sequences, not inside a product, so that the order of every sum is
 //! fixed and a run does not depend on the number of threads.
 
-use mary_kernels::amx::Tiles;
+use mary_kernels::packed::Tiles;
 #[cfg(target_arch = "x86_64")]
-use mary_kernels::amx::{Factor, Right, product};
+use mary_kernels::packed::{Factor, Right, product};
 use mary_kernels::gemm::{self, Matrix};
 
 /// A read-only matrix somewhere in a slice.
@@ -116,7 +116,7 @@ pub(crate) enum Unit {
 
 impl Unit {
     pub(crate) fn best() -> Self {
-        match mary_kernels::amx::available() {
+        match mary_kernels::packed::has_tiles() {
             true => Self::Tiles,
             false => Self::Vectors,
         }

@@ -333,8 +333,6 @@ impl Architecture {
             _ if self.recurrence.is_some_and(|r| r.state > 512) => {
                 Some("states of more than 512 numbers")
             }
-            _ if self.recurrence.is_none() && self.whole_only().is_some() => self.whole_only(),
-            _ if self.attention.relative.is_some() => Some("attention that scores distances"),
             _ if !self.causal && self.kinds.iter().any(|k| k.window.is_some()) => {
                 Some("windows in both directions")
             }

@@ -1,7 +1,7 @@
 //! From verdicts to numbers with intervals. Verdicts are sorted by a hash of item and trial before anything
 //! is added up, so that a resumed run's summary is the same to the last bit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use mary_contract::{
@@ -10,7 +10,7 @@ use mary_contract::{
     Usage,
 };
 use mary_stats::crossed::{Crossed, mean_crossed};
-use mary_stats::{Interval, Moments, StatsError, multiple, p_of_interval};
+use mary_stats::{Interval, Moments, multiple, p_of_interval};
 
 use crate::engine::constant::Answers;
 use crate::engine::starts;
@@ -67,8 +67,11 @@ enum Unit {
 /// Values of a tag in a breakdown, at most: a column in which every row is different is no condition.
 const MOST_VALUES: usize = 20_000;
 
-/// One score: its place in the sorted order, its cluster, its value.
+/// One score: its place among the sorted samples, the number of its cluster, its value.
 type Entry = (u64, u64, f64);
+
+/// Families by a sample's place.
+type Families = Vec<Option<u64>>;
 
 /// Values of some samples, in two lists with samples by number, since there may be millions of them.
 #[derive(Debug, Default, Clone)]
@@ -106,7 +109,7 @@ struct Tally {
     samples: usize,
     ties: usize,
     answers: Answers,
-    /// Place in the sorted order and cluster of every sample that has a value.
+    /// Of every sample that has a value, by what it is sorted and its cluster: hashes, then [numbers](Tally::rank).
     places: Vec<(u64, u64)>,
     scores: Values,
     unscored: BTreeMap<String, usize>,
@@ -157,7 +160,12 @@ impl Summariser {
                     if tally.too_many.contains(tag) {
                         continue;
                     }
-                    let values = tally.tags.entry(tag.clone()).or_default();
+                    if !tally.tags.contains_key(tag) {
+                        tally.tags.insert(tag.clone(), BTreeMap::new());
+                    }
+                    let Some(values) = tally.tags.get_mut(tag) else {
+                        continue;
+                    };
                     if values.len() >= MOST_VALUES && !values.contains_key(value) {
                         tally.tags.remove(tag);
                         tally.too_many.insert(tag.clone());
@@ -287,25 +295,39 @@ impl Tally {
         })
     }
 
-    /// The family of every scored sample by place; nothing unless each has one and there are two or more.
-    fn families(&self, tag: Option<&'static str>) -> Option<BTreeMap<u64, u64>> {
-        let values = self.tags.get(tag?)?;
-        let mut places = BTreeMap::new();
-        for (value, scores) in values {
-            let family = hash(&[value]);
-            places.extend(self.of_tag(scores).map(|e| (e.0, family)));
+    /// Sorts once for all that is added up: every hash becomes a number in the order of the sorted samples.
+    fn rank(&mut self) {
+        let mut order: Vec<usize> = (0..self.places.len()).collect();
+        order.sort_unstable_by_key(|&sample| self.places[sample]);
+        let mut clusters: HashMap<u64, u64> = HashMap::new();
+        for (rank, sample) in order.into_iter().enumerate() {
+            let next = clusters.len() as u64;
+            let cluster = *clusters.entry(self.places[sample].1).or_insert(next);
+            self.places[sample] = (rank as u64, cluster);
         }
-        (values.len() > 1 && places.len() == self.scores.len()).then_some(places)
     }
 
-    fn row(self, model: String, card: &TaskCard, unit: Unit, more: Vec<Measure>) -> SummaryRow {
+    /// The number of every scored sample's family by its place; nothing unless each has one and there are two or more.
+    fn families(&self, tag: Option<&'static str>) -> Option<Families> {
+        let values = self.tags.get(tag?)?;
+        let mut families = vec![None; self.places.len()];
+        for (scores, number) in values.values().zip(0..) {
+            self.of_tag(scores)
+                .for_each(|e| families[e.0 as usize] = Some(number));
+        }
+        let known = families.iter().flatten().count();
+        (values.len() > 1 && known == self.scores.len()).then_some(families)
+    }
+
+    fn row(mut self, model: String, card: &TaskCard, unit: Unit, more: Vec<Measure>) -> SummaryRow {
+        self.rank();
         let clustered = self.clustered;
         let families = match unit {
             Unit::Fixed => None,
             Unit::Sampled(tag) => self.families(tag),
         };
         let by_family = |entries: Vec<Entry>| match &families {
-            Some(families) if entries.iter().all(|e| families.contains_key(&e.0)) => {
+            Some(families) if entries.iter().all(|e| families[e.0 as usize].is_some()) => {
                 over_families(entries, families)
             }
             _ => account(entries, clustered).map(Account::OneWay),
@@ -334,8 +356,7 @@ impl Tally {
             let values = values
                 .iter()
                 .filter_map(|(value, scores)| {
-                    let entries = self.of_tag(scores).collect();
-                    Some((value.clone(), over(entries, clustered)?))
+                    Some((value.clone(), over(self.of_tag(scores), clustered)?))
                 })
                 .collect();
             let tag = tag.clone();
@@ -447,13 +468,13 @@ impl Account {
 }
 
 /// Scores over families, each with its clusters in it, or over both where clusters run across families.
-fn over_families(mut entries: Vec<Entry>, families: &BTreeMap<u64, u64>) -> Option<Account> {
-    entries.sort_unstable_by_key(|e| (e.0, e.1));
-    let family = |e: &Entry| families.get(&e.0).copied().unwrap_or(e.1);
-    let mut within: BTreeMap<u64, u64> = BTreeMap::new();
+fn over_families(mut entries: Vec<Entry>, families: &Families) -> Option<Account> {
+    let family = |e: &Entry| families[e.0 as usize].unwrap_or(e.1);
+    let mut within: HashMap<u64, u64> = HashMap::new();
     let across = |e: &Entry| *within.entry(e.1).or_insert(family(e)) != family(e);
     let shares = entries.iter().all(|e| (0.0..=1.0).contains(&e.2));
     if shares && entries.iter().any(across) {
+        entries.sort_unstable_by_key(|e| e.0);
         let scores: Vec<f64> = entries.iter().map(|e| e.2).collect();
         let ids = |of: &dyn Fn(&Entry) -> u64| -> Vec<usize> {
             let mut known = BTreeMap::new();
@@ -467,22 +488,18 @@ fn over_families(mut entries: Vec<Entry>, families: &BTreeMap<u64, u64>) -> Opti
         return found.ok().map(Account::TwoWay);
     }
     let of = |e: Entry| (e.0, family(&e), e.2);
-    account(entries.into_iter().map(of).collect(), true).map(Account::OneWay)
+    account(entries.into_iter().map(of), true).map(Account::OneWay)
 }
 
-/// Scores added up; `None` when one is no number.
-fn account(mut entries: Vec<Entry>, clustered: bool) -> Option<Moments> {
-    entries.sort_unstable_by_key(|e| (e.0, e.1));
-    let mut ids = BTreeMap::new();
+/// Scores added up, in any order, since [`Moments`] do not depend on it; `None` when one is no number.
+fn account(entries: impl IntoIterator<Item = Entry>, clustered: bool) -> Option<Moments> {
     let mut moments = Moments::new();
-    let mut add = |e: &Entry| -> Result<(), StatsError> {
-        if !clustered {
-            return moments.push(e.2);
+    for (_, cluster, score) in entries {
+        match clustered {
+            true => moments.push_clustered(score, cluster as usize).ok()?,
+            false => moments.push(score).ok()?,
         }
-        let next = ids.len();
-        moments.push_clustered(e.2, *ids.entry(e.1).or_insert(next))
-    };
-    entries.iter().try_for_each(&mut add).ok()?;
+    }
     Some(moments)
 }
 
@@ -495,14 +512,14 @@ fn to_estimate(i: &Interval) -> Estimate {
     Estimate::new(i.value, (i.low, i.high), i.n, i.method)
 }
 
-fn over(entries: Vec<Entry>, clustered: bool) -> Option<Estimate> {
+fn over(entries: impl IntoIterator<Item = Entry>, clustered: bool) -> Option<Estimate> {
     estimate(&account(entries, clustered)?)
 }
 
 /// Mean with the range of the items, which are all there are.
 fn range(entries: &[Entry]) -> Option<Estimate> {
     let mut sorted: Vec<Entry> = entries.to_vec();
-    sorted.sort_unstable_by_key(|e| (e.0, e.1));
+    sorted.sort_unstable_by_key(|e| e.0);
     let values = || sorted.iter().map(|e| e.2);
     let n = sorted.len();
     (n > 0).then(|| Estimate {

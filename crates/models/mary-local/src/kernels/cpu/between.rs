@@ -10,9 +10,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::aligned::Aligned;
-use super::amx::{self, Activations, PANEL, Region, Tiles};
 use super::elementwise::{activate_rows, add_bias_rows, norm_row, rotate_rows};
 use super::matmul::Linear;
+use super::packed::{self, Activations, PANEL, Region, Tiles, Tower};
 use super::target::Shared;
 use super::{Buffer, Cpu};
 use crate::kernels::{Beginning, Between, Ending, NormOf};
@@ -22,8 +22,8 @@ use crate::kernels::{Beginning, Between, Ending, NormOf};
 const FEWEST: usize = 96;
 /// Columns between the two feed-forward layers that are computed together: with the rows of a block and their
 /// stream they fill a second-level cache.
-const MIDDLE: usize = 8 * PANEL;
-const STRIP: usize = amx::TILE;
+const MIDDLE: usize = packed::SPAN;
+const STRIP: usize = packed::TILE;
 
 /// Whether so many rows go this way.
 pub fn worth_it(rows: usize) -> bool {
@@ -35,6 +35,8 @@ struct Room {
     rows: Activations,
     /// What attention left; then some of what stands between the two feed-forward layers.
     middle: Activations,
+    /// What towers over the rows of `middle`, in all shares of a product.
+    towers: Vec<Tower>,
     panels: Aligned<f32>,
     normed: Vec<f32>,
     /// A product that the stream gets at once.
@@ -56,7 +58,14 @@ pub fn run(work: Between<'_, '_, Cpu>) {
     let x = Shared(x.0.as_mut_ptr());
     let to = beginning.as_mut().map(|b| Places::new(b, rows));
     let threads = rayon::current_num_threads();
-    let blocks: Vec<Range<usize>> = divide(rows, threads).collect();
+    let plain = beginning
+        .as_ref()
+        .map(|b| b.qkv)
+        .or(ending.as_ref().map(|e| e.out));
+    let plain = plain.and_then(Linear::tiles).is_some_and(Tiles::is_plain);
+    // Vectors wait longer for weights from memory: more rows share a walk over them.
+    let spare = if plain { 4 } else { 8 };
+    let blocks: Vec<Range<usize>> = divide(rows, threads, spare).collect();
     blocks.into_par_iter().with_max_len(1).for_each(|rows| {
         let mut block = Block { x, rows };
         let mut room = ROOM.take().unwrap_or_default();
@@ -72,8 +81,8 @@ pub fn run(work: Between<'_, '_, Cpu>) {
 
 /// Enough blocks of whole panels that a thread which is held up leaves some to the others, of enough rows to be
 /// worth a walk over the weights.
-fn divide(rows: usize, threads: usize) -> impl Iterator<Item = Range<usize>> {
-    let size = (rows / (8 * threads)).clamp(amx::ROWS / 2, amx::ROWS);
+fn divide(rows: usize, threads: usize, spare: usize) -> impl Iterator<Item = Range<usize>> {
+    let size = (rows / (spare * threads)).clamp(packed::ROWS / 2, packed::ROWS);
     let blocks = rows.div_ceil(size).next_multiple_of(threads);
     let panels = rows.div_ceil(PANEL);
     let edge = move |i: usize| (i * panels / blocks * PANEL).min(rows);
@@ -127,17 +136,20 @@ impl Block {
         }
     }
 
-    fn attended(&self, of: &Buffer, width: usize, to: &mut Activations) {
+    fn attended(&self, of: &Buffer, out: &Tiles, to: &mut Activations) {
+        let width = out.inputs;
         let of = &of.0[self.rows.start * width..self.rows.end * width];
-        to.shape(self.rows.len(), width);
+        to.shape(self.rows.len(), width, out.is_plain());
         for (i, part) in of.chunks(STRIP * width).enumerate() {
             to.put_rows(i * STRIP, part);
         }
+        to.level();
     }
 
-    fn norm(&mut self, by: &NormOf<Vec<f32>>, room: &mut Room) {
+    /// Normalised rows, packed for these weights.
+    fn norm(&mut self, by: &NormOf<Vec<f32>>, w: &Tiles, room: &mut Room) {
         let width = by.weight.len();
-        room.rows.shape(self.rows.len(), width);
+        room.rows.shape(self.rows.len(), width, w.is_plain());
         room.normed.resize(STRIP * width, 0.0);
         for (i, part) in self.stream(width).chunks(STRIP * width).enumerate() {
             let normed = &mut room.normed[..part.len()];
@@ -146,6 +158,7 @@ impl Block {
             }
             room.rows.put_rows(i * STRIP, normed);
         }
+        room.rows.level();
     }
 
     fn end(&mut self, of: &Ending<'_, Cpu>, room: &mut Room) {
@@ -154,36 +167,37 @@ impl Block {
             return;
         };
         if of.parallel {
-            self.norm(of.norm, room);
+            self.norm(of.norm, up, room);
         }
-        self.attended(of.attended, out.inputs, &mut room.middle);
-        self.add(product(&room.middle, out, 0, &mut room.sums));
+        self.attended(of.attended, out, &mut room.middle);
+        room.share(out, 0);
+        self.add(room.whole(out));
         self.add_bias(of.out);
         if !of.parallel {
-            self.norm(of.norm, room);
+            self.norm(of.norm, up, room);
         }
         let width = of.shape.0;
         for first in (0..width).step_by(MIDDLE) {
             let columns = first..(first + MIDDLE).min(width);
             middle(of, up, columns, room);
-            product(&room.middle, down, first, &mut room.sums);
+            room.share(down, first);
         }
-        self.add(&room.sums);
+        self.add(room.whole(down));
         self.add_bias(of.down);
     }
 
     /// The beginning of a block: queries, keys and values, turned and placed.
     fn begin(&mut self, of: &Beginning<'_, '_, Cpu>, to: &Places, room: &mut Room) {
         let Some(w) = of.qkv.tiles() else { return };
-        self.norm(of.norm, room);
+        self.norm(of.norm, w, room);
         let (width, first) = (w.outputs, self.rows.start);
         // SAFETY: there is room for all rows, and nobody else touches those of this block.
         let qkv = unsafe {
             let at = to.qkv.pointer().add(first * width);
             std::slice::from_raw_parts_mut(at, self.rows.len() * width)
         };
-        // SAFETY: tiles exist only where the unit is available, and `qkv` is the region.
-        unsafe { amx::multiply(&room.rows, w, qkv.as_mut_ptr(), whole(&room.rows, w)) };
+        // SAFETY: `qkv` is the region.
+        unsafe { packed::multiply(&room.rows, w, qkv.as_mut_ptr(), whole(&room.rows, w)) };
         if let Some(bias) = &of.qkv.bias {
             add_bias_rows(qkv, bias);
         }
@@ -217,16 +231,32 @@ fn whole(a: &Activations, w: &Tiles) -> Region {
     }
 }
 
-/// The share of some inputs in a product, those from `first` on, after the shares before it.
-fn product<'a>(a: &Activations, w: &Tiles, first: usize, sums: &'a mut Vec<f32>) -> &'a [f32] {
-    sums.resize(a.rows() * w.outputs, 0.0);
-    let region = Region {
-        add: first > 0,
-        ..whole(a, w)
-    };
-    // SAFETY: tiles exist only where the unit is available, and `sums` is the region.
-    unsafe { amx::multiply_from(a, w, first, sums.as_mut_ptr(), region) };
-    sums
+impl Room {
+    /// Adds the share of some inputs in a product, those from `first` on that stand in `middle`, to the shares
+    /// before it.
+    fn share(&mut self, w: &Tiles, first: usize) {
+        if first == 0 {
+            self.towers.clear();
+        }
+        let towers = self.middle.towers().iter().map(|t| t.behind(first));
+        self.towers.extend(towers);
+        self.sums.resize(self.middle.rows() * w.outputs, 0.0);
+        let region = Region {
+            add: first > 0,
+            ..whole(&self.middle, w)
+        };
+        // SAFETY: `sums` is the region.
+        unsafe { packed::multiply_from(&self.middle, w, first, self.sums.as_mut_ptr(), region) };
+    }
+
+    /// The product, when all shares are there.
+    fn whole(&mut self, w: &Tiles) -> &[f32] {
+        self.towers.sort_by_key(|t| t.row);
+        let region = whole(&self.middle, w);
+        // SAFETY: `sums` is the region.
+        unsafe { packed::add_towers(&self.towers, w, self.sums.as_mut_ptr(), region) };
+        &self.sums
+    }
 }
 
 /// Some columns of what stands between the feed-forward layers: multiplied, activated and split at once.
@@ -238,10 +268,10 @@ fn middle(of: &Ending<'_, Cpu>, up: &Tiles, columns: Range<usize>, room: &mut Ro
         ..
     } = room;
     let ((width, gated), first) = (of.shape, columns.start);
-    middle.shape(rows.rows(), columns.len());
+    middle.shape(rows.rows(), columns.len(), up.is_plain());
     let bias = of.up.bias.as_deref();
     let at = |first: usize| bias.map_or(&[][..], |b| &b[first..first + PANEL]);
-    let mut see = |panel: amx::Panel<'_>, wide: usize| {
+    let mut see = |panel: packed::Panel<'_>, wide: usize| {
         let own = at(first + panel.column);
         let (gates, bias) = match gated {
             true => (PANEL, [own, at(width + first + panel.column)]),
@@ -255,12 +285,13 @@ fn middle(of: &Ending<'_, Cpu>, up: &Tiles, columns: Range<usize>, room: &mut Ro
     match gated {
         true => {
             let both = ([first, width + first], count);
-            amx::panels(rows, up, both, panels, |panel| see(panel, 2 * PANEL));
+            packed::panels(rows, up, both, panels, |panel| see(panel, 2 * PANEL));
         }
-        false => amx::panels(rows, up, ([first], count), panels, |panel| {
+        false => packed::panels(rows, up, ([first], count), panels, |panel| {
             see(panel, PANEL)
         }),
     }
+    room.middle.level();
 }
 
 #[cfg(test)]

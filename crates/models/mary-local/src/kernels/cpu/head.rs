@@ -381,8 +381,9 @@ fn join(a: (f32, f64), b: (f32, f64)) -> (f32, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::cpu::amx::Activations;
-    use crate::kernels::cpu::matmul::{Matrix, Multiplier};
+    use crate::kernels::cpu::matmul::Matrix;
+    use crate::kernels::cpu::matmul::tests::multipliers;
+    use crate::kernels::cpu::packed::Activations;
 
     fn look<'a>(marks: Option<&'a [f32]>) -> Look<'a> {
         Look { marks, ranks: true }
@@ -449,11 +450,7 @@ mod tests {
         let wanted: Vec<WantedToken> = (0..rows as u32)
             .flat_map(|row| [row * 7 % 700, row * 13 % 700].map(|token| WantedToken { row, token }))
             .collect();
-        let mut hows = vec![Multiplier::Vectors];
-        if super::super::amx::available() {
-            hows.push(Multiplier::Tiles);
-        }
-        for how in hows {
+        for how in multipliers() {
             let weights = numbers(vocabulary * inputs, 0.61);
             let head = Linear {
                 parts: vec![Matrix::dense(weights, vocabulary, inputs, how)],

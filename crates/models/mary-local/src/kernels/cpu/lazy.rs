@@ -1,9 +1,9 @@
-//! Plain weights that stay where the checkpoint stores them until they are worth splitting for the tile unit.
+//! Plain weights that stay where the checkpoint stores them until they are worth packing.
 //!
-//! Split weights of 32 bits take half as much memory again as the file, and the kernel clears every page of
+//! Packed weights take as much memory as the file, or half as much again, and the kernel clears every page of
 //! it first: for a small model that was most of the time from the start of a process to its first score. A
-//! few short texts are multiplied by splitting some outputs at a time in the cache instead, which gives the
-//! same bits; many rows, or the third use, make the split weights stay.
+//! few short texts are multiplied by packing some outputs at a time in the cache instead, which gives the
+//! same bits; many rows, or the third use, make the packed weights stay.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mary_weights::TensorType;
 use rayon::prelude::*;
 
-use super::amx::{self, Activations, Region, Tiles};
-use super::matmul::multiply;
+use super::matmul::{Multiplier, multiply};
+use super::packed::{self, Activations, Region, Tiles};
 use super::stored::numbers;
 use super::target::Target;
 use crate::kernels::Stored;
@@ -29,6 +29,8 @@ pub struct Lazy {
     pieces: Vec<Stored>,
     pub outputs: usize,
     pub inputs: usize,
+    /// For vectors, not for the tile unit.
+    pub plain: bool,
     planes: OnceLock<usize>,
     uses: AtomicUsize,
     tiles: OnceLock<Tiles>,
@@ -36,11 +38,12 @@ pub struct Lazy {
 
 impl Lazy {
     /// Plain numbers (float32, float16 or bfloat16) of the same width.
-    pub fn new(pieces: Vec<Stored>) -> Self {
+    pub fn new(pieces: Vec<Stored>, how: Multiplier) -> Self {
         Self {
             outputs: pieces.iter().map(|p| p.outputs).sum(),
             inputs: pieces.first().map_or(0, |p| p.inputs),
             pieces,
+            plain: how == Multiplier::Vectors,
             planes: OnceLock::new(),
             uses: AtomicUsize::new(0),
             tiles: OnceLock::new(),
@@ -86,8 +89,7 @@ impl Lazy {
             };
             // Captured as a whole: a pointer alone may not go to other threads.
             let whole = to;
-            // SAFETY: these matrices are made only where the unit is available; the outputs lie inside the
-            // target, and each is written once.
+            // SAFETY: the outputs lie inside the target, and each is written once.
             unsafe {
                 let at = whole.at.offset(first);
                 multiply(a, &self.some(first, last), at.pointer(), region);
@@ -112,6 +114,9 @@ impl Lazy {
     }
 
     fn planes(&self) -> usize {
+        if self.plain {
+            return packed::PLAIN;
+        }
         let of = |piece: &Stored| match piece.kind {
             TensorType::BF16 => 1,
             TensorType::F16 => 2,
@@ -130,7 +135,7 @@ fn wide(piece: &Stored) -> usize {
     for bytes in piece.bytes.chunks(4 * LOOK) {
         let some = &mut some[..bytes.len() / 4];
         numbers(piece.kind, bytes, some);
-        planes = planes.max(amx::planes_here(some));
+        planes = planes.max(packed::planes_here(some));
         if planes == 3 {
             break;
         }
@@ -140,6 +145,7 @@ fn wide(piece: &Stored) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::matmul::tests::multipliers;
     use super::super::target::Shared;
     use super::*;
 
@@ -164,19 +170,16 @@ mod tests {
 
     #[test]
     fn a_product_has_the_same_bits_before_and_after_weights_are_split_for_good() {
-        if !amx::available() {
-            let what = "this processor has no tile unit";
-            return mary_testkit::skip(mary_testkit::Lacking::Processor, what);
-        }
         let inputs = 96;
-        for kind in [TensorType::F32, TensorType::F16, TensorType::BF16] {
+        let kinds = [TensorType::F32, TensorType::F16, TensorType::BF16];
+        for (how, kind) in multipliers().flat_map(|how| kinds.map(|kind| (how, kind))) {
             let pieces = [(100, 0.37), (33, 0.71), (7, 1.3)]
                 .map(|(outputs, seed)| stored(outputs, inputs, kind, seed));
-            let lazy = Lazy::new(pieces.into());
+            let lazy = Lazy::new(pieces.into(), how);
             let (rows, outputs) = (5, lazy.outputs);
             let x: Vec<f32> = (0..rows * inputs).map(|i| (i as f32 * 0.9).sin()).collect();
             let mut a = Activations::default();
-            a.set(&x, rows, inputs);
+            a.set(&x, rows, inputs, lazy.plain);
             let ask = |parallel: bool| {
                 let mut out = vec![0.5f32; rows * outputs];
                 let to = Target {
@@ -196,14 +199,15 @@ mod tests {
             let region = Region::whole(rows, outputs, true);
             // SAFETY: as above.
             unsafe { multiply(&a, tiles, kept.as_mut_ptr(), region) };
-            assert!(alone == kept && together == kept, "{kind}");
+            assert!(alone == kept && together == kept, "{how:?} {kind}");
             assert!(lazy.tiles.get().is_some());
         }
     }
 
     #[test]
     fn many_rows_split_weights_for_good_at_once() {
-        let lazy = Lazy::new(vec![stored(40, 32, TensorType::F32, 0.3)]);
+        let pieces = vec![stored(40, 32, TensorType::F32, 0.3)];
+        let lazy = Lazy::new(pieces, Multiplier::best());
         assert!(lazy.kept(MANY - 1).is_none());
         assert!(lazy.kept(MANY).is_some());
     }

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use rayon::prelude::*;
 
 use super::aligned::Aligned;
-use super::amx::transpose;
+use super::packed::transpose;
 use super::quant_digits::{self, CHUNK, DEPTH, TILE, TILE_LEN};
 use super::quant_memory::{get, set};
 use super::target::Shared;

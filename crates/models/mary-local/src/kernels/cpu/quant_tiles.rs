@@ -12,8 +12,8 @@ use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use super::aligned::Aligned;
-use super::amx;
 use super::matmul::{Linear, Matrix};
+use super::packed;
 use super::quant::Blocks;
 use super::quant_digits::{self, CHUNK, DEPTH, Digits, TILE, TILE_LEN, Unpacking};
 use super::quant_kernel::{FRESH, PAIR, Strips, Tiles};
@@ -31,7 +31,8 @@ const MOST: usize = 512;
 /// Whether these weights are multiplied here, on this processor.
 pub fn supports(blocks: &Blocks) -> bool {
     static SHORT: OnceLock<bool> = OnceLock::new();
-    let there = *SHORT.get_or_init(|| amx::available() && is_x86_feature_detected!("avx512bf16"));
+    let there =
+        *SHORT.get_or_init(|| packed::has_tiles() && is_x86_feature_detected!("avx512bf16"));
     there && quant_digits::planes(blocks.kind()).is_some()
 }
 
@@ -122,7 +123,7 @@ pub unsafe fn multiply(x: &Planes, w: &Blocks, area: Area, to: Target) {
     let lent = SCRATCH.take();
     let mut scratch = lent.unwrap_or_else(Scratch::new);
     // SAFETY: the caller vouches for the processor.
-    unsafe { amx::configure() };
+    unsafe { packed::configure() };
     let last = (area.row + area.rows).min(x.rows);
     for row in (area.row..last).step_by(STRIPS * TILE) {
         let rows = (last - row).min(STRIPS * TILE);
@@ -130,7 +131,7 @@ pub unsafe fn multiply(x: &Planes, w: &Blocks, area: Area, to: Target) {
         unsafe { band(x, w, Area { row, rows, ..area }, to, &mut scratch) };
     }
     // SAFETY: as above.
-    unsafe { amx::release() };
+    unsafe { packed::release() };
     SCRATCH.set(Some(scratch));
 }
 
@@ -230,7 +231,7 @@ unsafe fn write(sums: &[f32], (outputs, rows): (usize, usize), at: *mut f32, to:
         // SAFETY: 256 sums.
         *line = unsafe { get(sums.wrapping_add(o * TILE)) };
     }
-    let lines = amx::transpose(&lines);
+    let lines = packed::transpose(&lines);
     let whole = outputs == TILE;
     let mask = ((1u32 << outputs) - 1) as u16;
     for (row, line) in lines.into_iter().enumerate().take(rows) {

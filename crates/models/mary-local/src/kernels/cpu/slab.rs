@@ -1,36 +1,21 @@
 //! Rows beside the weights of a head, whose outputs are multiplied a few at a time by one thread each.
 
-use super::amx::{self, Activations, Region, Tiles};
 use super::lazy::Lazy;
-use super::matmul::{Matrix, Multiplier, Rows, leveled, tiles_of};
+use super::matmul::{Matrix, Multiplier, Rows, tiles_of};
+use super::packed::{self, Activations, Region, Tiles};
 use super::quant::Blocks;
 #[cfg(target_arch = "x86_64")]
 use super::quant_tiles::{self, Area, Planes};
+#[cfg(target_arch = "x86_64")]
 use super::target::{Shared, Target};
-use super::towering::Level;
 
 /// Rows and the head they are multiplied with. The head never keeps more than a block of logits.
 pub enum Slab<'a> {
-    /// Rows and weights for `gemm`.
-    Vectors {
-        x: &'a Level<'a>,
-        weights: &'a [f32],
-        inputs: usize,
-    },
     Tiles(&'a Activations, &'a Tiles),
     #[cfg(target_arch = "x86_64")]
     Digits(Planes, &'a Blocks),
     Lazy(&'a Activations, &'a Lazy),
-    Blocks {
-        x: Side<'a>,
-        blocks: &'a Blocks,
-    },
-}
-
-/// Rows as their multiplier wants them.
-pub enum Side<'a> {
-    Split(&'a Activations),
-    Level(&'a Level<'a>),
+    Blocks(&'a Activations, &'a Blocks, Multiplier),
 }
 
 /// Some outputs of a head, ready for one thread: gives the logits of so many rows from one on.
@@ -39,15 +24,10 @@ pub type Columns<'a> = Box<dyn Fn(usize, usize, &mut [f32]) + 'a>;
 impl<'a> Slab<'a> {
     pub fn new(rows: &'a mut Rows<'_>, matrix: &'a Matrix) -> Self {
         match matrix {
-            Matrix::Dense { data, inputs, .. } => Self::Vectors {
-                x: rows.level(),
-                weights: data,
-                inputs: *inputs,
-            },
-            Matrix::Tiles(tiles) => Self::Tiles(rows.split(), tiles),
+            Matrix::Tiles(tiles) => Self::Tiles(rows.split(tiles.is_plain()), tiles),
             Matrix::Lazy(lazy) => match lazy.kept(rows.count()) {
-                Some(tiles) => Self::Tiles(rows.split(), tiles),
-                None => Self::Lazy(rows.split(), lazy),
+                Some(tiles) => Self::Tiles(rows.split(lazy.plain), tiles),
+                None => Self::Lazy(rows.split(lazy.plain), lazy),
             },
             #[cfg(target_arch = "x86_64")]
             Matrix::Blocks(q) if q.how == Multiplier::Tiles && quant_tiles::supports(&q.blocks) => {
@@ -58,12 +38,8 @@ impl<'a> Slab<'a> {
             }
             Matrix::Blocks(q) if q.keep => Self::new(rows, q.whole()),
             Matrix::Blocks(q) => {
-                let x = match q.how {
-                    Multiplier::Tiles => Side::Split(rows.split()),
-                    Multiplier::Vectors => Side::Level(rows.level()),
-                };
-                let blocks = &q.blocks;
-                Self::Blocks { x, blocks }
+                let plain = q.how == Multiplier::Vectors;
+                Self::Blocks(rows.split(plain), &q.blocks, q.how)
             }
         }
     }
@@ -75,7 +51,7 @@ impl<'a> Slab<'a> {
             Self::Tiles(..) => true,
             #[cfg(target_arch = "x86_64")]
             Self::Digits(..) => true,
-            Self::Vectors { .. } | Self::Lazy(..) | Self::Blocks { .. } => false,
+            Self::Lazy(..) | Self::Blocks(..) => false,
         }
     }
 
@@ -83,12 +59,6 @@ impl<'a> Slab<'a> {
     pub fn columns(&self, first: usize, count: usize) -> Columns<'_> {
         let last = first + count;
         match self {
-            Self::Vectors { x, weights, inputs } => {
-                let weights = &weights[first * inputs..last * inputs];
-                Box::new(move |row, rows, out| {
-                    vectors(x, (weights, count, *inputs), (row, rows), out);
-                })
-            }
             Self::Tiles(a, w) => Box::new(move |row, rows, out| {
                 tiled(a, w, (first, count), (row, rows), out);
             }),
@@ -113,18 +83,10 @@ impl<'a> Slab<'a> {
                 // SAFETY: only the area, which is `out`, is touched.
                 unsafe { quant_tiles::multiply(x, w, area, to) };
             }),
-            Self::Blocks { x, blocks } => match x {
-                Side::Split(a) => {
-                    let w = tiles_of(blocks, first, last);
-                    Box::new(move |row, rows, out| tiled(a, &w, (0, count), (row, rows), out))
-                }
-                Side::Level(x) => {
-                    let (w, inputs) = (blocks.unpack(first, last), blocks.inputs());
-                    Box::new(move |row, rows, out| {
-                        vectors(x, (&w, count, inputs), (row, rows), out);
-                    })
-                }
-            },
+            Self::Blocks(a, blocks, how) => {
+                let w = tiles_of(blocks, *how, first, last);
+                Box::new(move |row, rows, out| tiled(a, &w, (0, count), (row, rows), out))
+            }
         }
     }
 }
@@ -145,23 +107,5 @@ fn tiled(
     // The kernel counts from row 0, column 0 of the whole product.
     let origin = out.as_mut_ptr().wrapping_sub(row * outputs + output);
     // SAFETY: only the region, which is `out`, is touched.
-    unsafe { amx::multiply(a, w, origin, region) }
-}
-
-/// These outputs of some rows with `gemm`.
-fn vectors(
-    x: &Level<'_>,
-    weights: (&[f32], usize, usize),
-    (row, rows): (usize, usize),
-    out: &mut [f32],
-) {
-    let count = weights.1;
-    debug_assert!(out.len() >= rows * count);
-    let to = Target {
-        at: Shared(out.as_mut_ptr()),
-        stride: count,
-        add: false,
-    };
-    // SAFETY: `out` holds the block and is borrowed mutably.
-    unsafe { leveled(x, row..row + rows, weights, to) }
+    unsafe { packed::multiply(a, w, origin, region) }
 }

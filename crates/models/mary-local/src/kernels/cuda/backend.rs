@@ -11,8 +11,8 @@ use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 use crate::errors::{Result, lock};
 use crate::kernels::{
-    AttentionCall, Backend, Draw, Extent, Groups, Heads, MixerOf, NormOf, Rotary as Rotation,
-    Spans, WantedToken, Weights,
+    AttentionCall, Backend, Draw, Extent, Groups, Heads, MixerOf, NormOf, RelativeOf,
+    Rotary as Rotation, Spans, WantedToken, Weights,
 };
 
 /// An activation as `kernels.cu` numbers it.
@@ -238,9 +238,11 @@ impl Backend for Cuda {
         to: &mut Tensor,
     ) {
         let len = rows * width;
+        let mut scratch = self.lock();
+        let from = self.own(&mut scratch, x, len * (1 + usize::from(gated)));
         let out = self.room(to, len, self.kind);
         let (gated, kind) = (i32::from(gated), number_of(kind));
-        let words = args![x.at(), out, int(width), gated, kind, len as u64];
+        let words = args![from, out, int(width), gated, kind, len as u64];
         let name = format!("activate_{}", self.kind.letter());
         self.base(&name, (len.div_ceil(2048), 1), 256, words);
     }
@@ -335,6 +337,16 @@ impl Backend for Cuda {
         to: &mut Tensor,
     ) {
         self.weigh(qkv, plan, call, to);
+    }
+
+    fn attend_far(
+        &self,
+        qkv: &Tensor,
+        plan: &Plan<'_>,
+        (call, relative): (&AttentionCall<'_, Cache>, &RelativeOf),
+        to: &mut Tensor,
+    ) {
+        self.weigh_far(qkv, plan, (call, relative), to);
     }
 
     fn carry(

@@ -90,23 +90,24 @@ impl Cuda {
         len: usize,
         layer: &Linear,
     ) -> u64 {
-        let (from, count, grid) = (x.at(), len as u64, (len.div_ceil(256), 1));
         if self.row_parts() == 3 {
             let to = self.grow(&mut scratch.rows, len * 6);
-            self.base(
-                "split",
-                grid,
-                256,
-                args![from, to, int(layer.inputs), count],
-            );
+            let words = args![x.at(), to, int(layer.inputs), len as u64];
+            self.base("split", (len.div_ceil(256), 1), 256, words);
             return to;
         }
+        self.own(scratch, x, len)
+    }
+
+    /// Numbers in the kind that is computed with.
+    pub(super) fn own(&self, scratch: &mut Scratch, x: &Tensor, len: usize) -> u64 {
         if x.kind == self.kind {
-            return from;
+            return x.at();
         }
         let to = self.grow(&mut scratch.rows, len * self.kind.bytes());
         let name = format!("cast_{}{}", x.letter(), self.kind.letter());
-        self.base(&name, grid, 256, args![from, to, count]);
+        let words = args![x.at(), to, len as u64];
+        self.base(&name, (len.div_ceil(256), 1), 256, words);
         to
     }
 

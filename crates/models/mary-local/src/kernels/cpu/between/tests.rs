@@ -1,5 +1,5 @@
-use super::super::amx;
-use super::super::matmul::Multiplier;
+use super::super::matmul::tests::multipliers;
+use super::super::packed;
 use super::*;
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
@@ -74,8 +74,14 @@ impl Case {
         let mut batch = Batch::default();
         batch.push(&vec![1; rows], &[], 5);
         let (mut x, mut attended, mut qkv) = Default::default();
-        cpu.upload(&numbers(rows * HIDDEN, 7), &mut x);
-        cpu.upload(&numbers(rows * HEADS.q_width(), 8), &mut attended);
+        // Inputs of a first token that tower over the others, before the norm and behind it.
+        let with_towers = |n: usize, seed: u64| {
+            let mut x = numbers(n, seed);
+            (x[7], x[51], x[n - 3]) = (4_000.0, -3_000.0, 500.0);
+            x
+        };
+        cpu.upload(&with_towers(rows * HIDDEN, 7), &mut x);
+        cpu.upload(&with_towers(rows * HEADS.q_width(), 8), &mut attended);
         let mut cache = cpu.cache(1, rows + 9, HEADS.kv_width());
         let rope = Rope {
             frequencies: (1..=16u8).map(|i| f32::from(i).recip()).collect(),
@@ -142,11 +148,12 @@ impl Case {
 
 #[test]
 fn rows_taken_through_at_once_have_the_bits_of_the_single_steps() {
-    if !amx::available() {
-        let what = "this processor has no tile unit";
-        return mary_testkit::skip(mary_testkit::Lacking::Processor, what);
+    for how in multipliers() {
+        rows_taken_through_at_once(&Cpu::new(how));
     }
-    let cpu = Cpu::new(Multiplier::Tiles);
+}
+
+fn rows_taken_through_at_once(cpu: &Cpu) {
     let rms = Norm {
         rms: true,
         eps: 1e-6,
@@ -158,7 +165,7 @@ fn rows_taken_through_at_once_have_the_bits_of_the_single_steps() {
         (true, true, false),
         (false, false, false),
     ] {
-        let of = layers(&cpu, gated, biased);
+        let of = layers(cpu, gated, biased);
         for (rows, threads) in [(200, 2), (301, 3), (613, 2)] {
             let case = Case {
                 rows,
@@ -169,8 +176,8 @@ fn rows_taken_through_at_once_have_the_bits_of_the_single_steps() {
             };
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             let pool = pool.build().unwrap();
-            let alone = case.run(&cpu, &of, false);
-            let at_once = pool.install(|| case.run(&cpu, &of, true));
+            let alone = case.run(cpu, &of, false);
+            let at_once = pool.install(|| case.run(cpu, &of, true));
             let names = ["stream", "queries, keys and values", "keys", "values"];
             for ((a, b), name) in alone.iter().zip(&at_once).zip(names) {
                 assert!(
@@ -192,7 +199,7 @@ fn blocks_are_whole_panels_that_cover_all_rows_in_order() {
         (2048, 5),
         (9000, 16),
     ] {
-        let blocks: Vec<_> = divide(rows, threads).collect();
+        let blocks: Vec<_> = divide(rows, threads, 8).collect();
         let ends = blocks.iter().map(|b| b.end).chain([0]);
         let mut starts: Vec<usize> = ends.collect();
         starts.rotate_right(1);
@@ -202,6 +209,6 @@ fn blocks_are_whole_panels_that_cover_all_rows_in_order() {
         let sizes = || blocks.iter().map(|b| b.len());
         assert!(blocks.iter().all(|b| b.start.is_multiple_of(PANEL)));
         assert!(sizes().max().unwrap() - sizes().min().unwrap() < 2 * PANEL);
-        assert!(sizes().max().unwrap() <= amx::ROWS, "{rows} rows");
+        assert!(sizes().max().unwrap() <= packed::ROWS, "{rows} rows");
     }
 }

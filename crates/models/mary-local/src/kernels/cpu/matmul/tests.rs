@@ -13,6 +13,12 @@ fn numbers(n: usize, seed: u64) -> Vec<f32> {
     (0..n).map(|_| next()).collect()
 }
 
+/// What this processor multiplies with.
+pub(in super::super) fn multipliers() -> impl Iterator<Item = Multiplier> {
+    let tiles = packed::has_tiles().then_some(Multiplier::Tiles);
+    tiles.into_iter().chain([Multiplier::Vectors])
+}
+
 /// Largest error against 64-bit sums, in units of the sum of magnitudes.
 fn worst(x: &[f32], w: &[f32], bias: f32, got: &[f32], (m, n, k): (usize, usize, usize)) -> f64 {
     let mut worst = 0.0f64;
@@ -33,11 +39,7 @@ fn worst(x: &[f32], w: &[f32], bias: f32, got: &[f32], (m, n, k): (usize, usize,
 fn both_multipliers_reach_single_precision_on_awkward_sizes() {
     for (m, n, k) in [(1, 5, 7), (3, 33, 64), (37, 70, 100), (290, 40, 1300)] {
         let (x, w) = (numbers(m * k, 1), numbers(n * k, 2));
-        let mut hows = vec![Multiplier::Vectors];
-        if amx::available() {
-            hows.push(Multiplier::Tiles);
-        }
-        for how in hows {
+        for how in multipliers() {
             let layer = Linear {
                 parts: vec![Matrix::dense(w.clone(), n, k, how)],
                 bias: Some(vec![0.5; n]),
@@ -57,11 +59,7 @@ fn what_towers_over_a_product_is_rounded_a_few_times_only() {
     let (m, n, k) = (3, 40, 1300);
     let (x, w) = (numbers(m * k, 1), numbers(n * k, 2));
     let (tower, place) = (20_000.0f32, 2f64.powi(-9));
-    let mut hows = vec![Multiplier::Vectors];
-    if amx::available() {
-        hows.push(Multiplier::Tiles);
-    }
-    for how in hows {
+    for how in multipliers() {
         let layer = Linear {
             parts: vec![Matrix::dense(w.clone(), n, k, how)],
             bias: None,
@@ -80,13 +78,9 @@ fn what_towers_over_a_product_is_rounded_a_few_times_only() {
 
 #[test]
 fn a_row_is_multiplied_alike_whatever_stands_beside_it() {
-    let mut hows = vec![Multiplier::Vectors];
-    if amx::available() {
-        hows.push(Multiplier::Tiles);
-    }
-    for (how, (n, k)) in hows.iter().flat_map(|&how| {
-        [(5, 7), (1, 40), (33, 64), (70, 512), (300, 1300)].map(|size| (how, size))
-    }) {
+    for (how, (n, k)) in multipliers()
+        .flat_map(|how| [(5, 7), (1, 40), (33, 64), (70, 512), (300, 1300)].map(|size| (how, size)))
+    {
         let most = 290;
         let (x, w) = (numbers(most * k, 1), numbers(n * k, 2));
         let layer = Linear {
@@ -124,7 +118,7 @@ fn a_row_is_multiplied_alike_whatever_stands_beside_it() {
 
 #[test]
 fn tiles_lose_nothing_against_vectors() {
-    if !amx::available() {
+    if !packed::has_tiles() {
         mary_testkit::skip(
             mary_testkit::Lacking::Processor,
             "this processor has no tile unit",
@@ -157,7 +151,7 @@ fn tiles_lose_nothing_against_vectors() {
 
 #[test]
 fn weights_stored_in_sixteen_bits_are_multiplied_exactly() {
-    if !amx::available() {
+    if !packed::has_tiles() {
         return;
     }
     let (m, n, k) = (33, 31, 96);

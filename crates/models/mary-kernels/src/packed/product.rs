@@ -87,7 +87,7 @@ thread_local! {
 ///
 /// # Panics
 /// Where a factor or `out` is too short for its size, or the processor has no tile unit
-/// ([`super::available`]).
+/// ([`super::has_tiles`]).
 pub fn product(
     (m, k, n): (usize, usize, usize),
     a: Factor<'_>,
@@ -104,7 +104,7 @@ pub fn product(
     };
     let fits = a.covers(m, k) && right && n <= step && (m - 1) * step + n <= out.len();
     assert!(
-        fits && super::available(),
+        fits && super::has_tiles(),
         "matrix product {m} x {k} x {n} reaches past its slices"
     );
     if k == 0 {
@@ -280,7 +280,9 @@ impl Inner {
                     if high < 2 * TILE {
                         kernel::configure_rows(high);
                     }
-                    edge.through(&block, at, (high, wide));
+                    let whole = high == 2 * TILE && wide == 2 * TILE;
+                    let run = |(to, step)| block.run(to, step);
+                    edge.through(run, (whole, self.add), at, (high, wide));
                     if high < 2 * TILE {
                         kernel::configure();
                     }
@@ -306,11 +308,11 @@ mod tests {
     }
 
     fn lacks_tiles() -> bool {
-        if !crate::amx::available() {
+        if !crate::packed::has_tiles() {
             let what = "this processor has no tile unit";
             mary_testkit::skip(mary_testkit::Lacking::Processor, what);
         }
-        !crate::amx::available()
+        !crate::packed::has_tiles()
     }
 
     const SIZES: [(usize, usize, usize); 9] = [
@@ -427,7 +429,7 @@ mod tests {
         ];
         for (planes, shorten) in (1..).zip(shorten) {
             let y: Vec<f32> = numbers(k * n, 6).into_iter().map(shorten).collect();
-            assert_eq!(crate::amx::planes(&y), planes);
+            assert_eq!(crate::packed::planes(&y), planes);
             let ask = |planes: usize| {
                 let mut out = vec![0.0; m * n];
                 let (a, b) = (Factor::rows(&x, k), Factor::rows(&y, n));

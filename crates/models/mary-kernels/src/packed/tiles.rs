@@ -1,4 +1,4 @@
-//! Weights and activations split into planes, laid out in tiles.
+//! Weights and activations as they are multiplied: split into planes and laid out in tiles, or plain.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,13 +11,16 @@ use super::DEPTH;
 use super::pack_avx512::{self, Strided};
 pub use super::split::planes_here;
 use super::split::{pack_strip, split_rows};
-use super::{A_PLANES, TILE, TILE_LEN, depth_tiles};
+use super::towering::{self, Tower};
+use super::{A_PLANES, PLAIN, TILE, TILE_LEN, depth_tiles};
 use crate::aligned::Aligned;
 
 pub struct Tiles {
     pub outputs: usize,
     pub inputs: usize,
+    /// Planes of a weight, or [`PLAIN`].
     pub(super) planes: usize,
+    /// Plain numbers take two places each.
     pub(super) data: Aligned<u16>,
     /// The memory goes back to [`SPARE`].
     lent: bool,
@@ -45,8 +48,8 @@ pub fn planes(numbers: &[f32]) -> usize {
 }
 
 impl Tiles {
-    pub fn pack(weights: &[f32], outputs: usize, inputs: usize) -> Self {
-        let planes = planes(weights);
+    /// `planes` must be enough for every number ([`planes`]), or [`PLAIN`].
+    pub fn pack(weights: &[f32], outputs: usize, inputs: usize, planes: usize) -> Self {
         Self::zeroed(outputs, inputs, planes).fill(|_, some, out| {
             let rows = &weights[some.start * inputs..some.end * inputs];
             pack_strip(rows, inputs, planes, out);
@@ -97,10 +100,10 @@ impl Tiles {
     /// Splits a right factor of `k` rows and `n` columns, whichever way it lies, for [`super::product`].
     ///
     /// # Panics
-    /// Where the factor is too short, or the processor has no tile unit ([`super::available`]).
+    /// Where the factor is too short, or the processor has no tile unit ([`super::has_tiles`]).
     #[cfg(target_arch = "x86_64")]
     pub fn split(b: super::Factor<'_>, (k, n): (usize, usize), planes: usize) -> Self {
-        assert!(b.covers(k, n) && super::available() && (1..=3).contains(&planes));
+        assert!(b.covers(k, n) && super::has_tiles() && (1..=3).contains(&planes));
         Self::zeroed(n, k, planes).fill(|_, some, out| {
             // SAFETY: the processor has tiles, and the factor these columns.
             unsafe { b.split_columns((0, some.start), (k, some.len()), planes, out) };
@@ -142,9 +145,23 @@ impl Tiles {
         self
     }
 
-    /// Numbers in a strip of sixteen outputs.
+    /// Places in a strip of sixteen outputs.
     pub(super) fn strip_len(inputs: usize, planes: usize) -> usize {
-        depth_tiles(inputs) * planes * TILE_LEN
+        depth_tiles(inputs) * Self::places(planes) * TILE_LEN
+    }
+
+    /// Places of two bytes that a weight takes.
+    pub(super) fn places(planes: usize) -> usize {
+        if planes == PLAIN { 2 } else { planes }
+    }
+
+    pub fn is_plain(&self) -> bool {
+        self.planes == PLAIN
+    }
+
+    /// Sixteen outputs of an input after another, strip after strip, where this is plain.
+    pub(super) fn plain(&self) -> &[f32] {
+        bytemuck::cast_slice(&self.data)
     }
 
     pub fn bytes(&self) -> usize {
@@ -171,59 +188,119 @@ fn pack_made(
 pub struct Activations {
     rows: usize,
     inputs: usize,
+    /// As they are, for vectors: row after row.
+    plain: bool,
+    /// What was taken out of plain rows, in the order of rows and inputs.
+    towers: Vec<Tower>,
     pub(super) data: Aligned<u16>,
 }
 
 impl Activations {
     /// Room for `rows` rows of `inputs` numbers, which are put there in pieces.
-    pub fn shape(&mut self, rows: usize, inputs: usize) {
-        let strips = rows.div_ceil(2 * TILE) * 2;
-        self.data.reserve(strips * Self::strip_len(inputs));
-        (self.rows, self.inputs) = (rows, inputs);
+    pub fn shape(&mut self, rows: usize, inputs: usize, plain: bool) {
+        (self.rows, self.inputs, self.plain) = (rows, inputs, plain);
+        self.towers.clear();
+        self.data.reserve(match plain {
+            true => 2 * rows * self.step(),
+            false => rows.div_ceil(2 * TILE) * 2 * Self::strip_len(inputs),
+        });
     }
 
-    /// Numbers in a strip of sixteen rows.
+    /// Places in a strip of sixteen rows.
     fn strip_len(inputs: usize) -> usize {
         depth_tiles(inputs) * A_PLANES * TILE_LEN
     }
 
-    /// Splits up to sixteen rows from row `first`, a multiple of sixteen, on.
+    /// Numbers from one plain row to the next: never a power of two, so that rows do not drive each other out of
+    /// the cache.
+    pub(super) fn step(&self) -> usize {
+        self.inputs.next_multiple_of(TILE) + TILE
+    }
+
+    pub(super) fn plain(&self) -> &[f32] {
+        bytemuck::cast_slice(&self.data)
+    }
+
+    /// Packs up to sixteen rows from row `first`, a multiple of sixteen, on.
     pub fn put_rows(&mut self, first: usize, x: &[f32]) {
         debug_assert!(first.is_multiple_of(TILE) && x.len() <= TILE * self.inputs);
+        if self.plain {
+            let rows = x.len() / self.inputs.max(1);
+            return self.put_plain((first, 0), rows, (x, self.inputs), self.inputs);
+        }
         let strip = Self::strip_len(self.inputs);
         let out = &mut self.data[first / TILE * strip..][..strip];
         split_rows(x, self.inputs, out);
     }
 
-    /// Splits 32 columns of up to 32 rows, `stride` numbers apart: from row `first`, a multiple of 32, and
+    fn put_plain(
+        &mut self,
+        (first, column): (usize, usize),
+        rows: usize,
+        (x, stride): (&[f32], usize),
+        width: usize,
+    ) {
+        let step = self.step();
+        let data: &mut [f32] = bytemuck::cast_slice_mut(&mut self.data);
+        for row in 0..rows {
+            let to = &mut data[(first + row) * step + column..][..width];
+            to.copy_from_slice(&x[row * stride..][..width]);
+        }
+    }
+
+    /// Packs 32 columns of up to 32 rows, `stride` numbers apart: from row `first`, a multiple of 32, and
     /// column `column`, a multiple of 32, on.
     ///
     /// # Panics
-    /// Where the rows are too short, or the processor has no tile unit ([`super::available`]).
-    #[cfg(target_arch = "x86_64")]
+    /// Where the rows are too short.
     pub fn put_square(
         &mut self,
         (first, column): (usize, usize),
         rows: usize,
         (x, stride): (&[f32], usize),
     ) {
-        assert!(rows == 0 || (rows - 1) * stride + DEPTH <= x.len() && super::available());
-        let strip = Self::strip_len(self.inputs);
-        for top in (0..rows).step_by(TILE) {
-            let at = (first + top) / TILE * strip + column / DEPTH * A_PLANES * TILE_LEN;
-            let tiles = &mut self.data[at..][..A_PLANES * TILE_LEN];
-            let from = Strided {
-                at: x[top * stride..].as_ptr(),
-                step: stride,
-            };
-            let size = ((rows - top).min(TILE), DEPTH);
-            // SAFETY: the processor has tiles and with them AVX-512; the rows were just compared.
-            unsafe { pack_avx512::a_rows::<false>(from, size, 1.0, tiles) };
+        if self.plain {
+            return self.put_plain((first, column), rows, (x, stride), 2 * TILE);
+        }
+        #[cfg(target_arch = "x86_64")]
+        {
+            assert!(rows == 0 || (rows - 1) * stride + DEPTH <= x.len() && super::has_tiles());
+            let strip = Self::strip_len(self.inputs);
+            for top in (0..rows).step_by(TILE) {
+                let at = (first + top) / TILE * strip + column / DEPTH * A_PLANES * TILE_LEN;
+                let tiles = &mut self.data[at..][..A_PLANES * TILE_LEN];
+                let from = Strided {
+                    at: x[top * stride..].as_ptr(),
+                    step: stride,
+                };
+                let size = ((rows - top).min(TILE), DEPTH);
+                // SAFETY: the processor has tiles and with them AVX-512; the rows were just compared.
+                unsafe { pack_avx512::a_rows::<false>(from, size, 1.0, tiles) };
+            }
         }
     }
 
-    pub fn set(&mut self, x: &[f32], rows: usize, inputs: usize) {
-        self.shape(rows, inputs);
+    /// Takes what towers over its neighbours out of plain rows, once all pieces are there.
+    pub fn level(&mut self) {
+        if !self.plain {
+            return;
+        }
+        let (step, inputs) = (self.step(), self.inputs);
+        let data: &mut [f32] = bytemuck::cast_slice_mut(&mut self.data);
+        let rows = data.chunks_mut(step).take(self.rows).enumerate();
+        rows.for_each(|(row, x)| towering::level(row, &mut x[..inputs], &mut self.towers));
+    }
+
+    /// What [`Activations::level`] took out.
+    pub fn towers(&self) -> &[Tower] {
+        &self.towers
+    }
+
+    pub fn set(&mut self, x: &[f32], rows: usize, inputs: usize, plain: bool) {
+        self.shape(rows, inputs, plain);
+        if plain {
+            return self.set_plain(x);
+        }
         let strip = Self::strip_len(inputs);
         let strips = rows.div_ceil(2 * TILE) * 2;
         let work = |(i, out): (usize, &mut [u16])| {
@@ -239,12 +316,44 @@ impl Activations {
         }
     }
 
+    fn set_plain(&mut self, x: &[f32]) {
+        let (step, inputs, rows) = (self.step(), self.inputs, self.rows);
+        if inputs == 0 || rows == 0 {
+            return;
+        }
+        let data: &mut [f32] = bytemuck::cast_slice_mut(&mut self.data);
+        let work = |(i, out): (usize, &mut [f32])| {
+            let mut towers = Vec::new();
+            for (row, to) in (i * TILE..rows).zip(out.chunks_exact_mut(step)) {
+                to[..inputs].copy_from_slice(&x[row * inputs..][..inputs]);
+                towering::level(row, &mut to[..inputs], &mut towers);
+            }
+            towers
+        };
+        let some = &mut data[..rows * step];
+        self.towers = match rows <= 64 {
+            true => some
+                .chunks_mut(TILE * step)
+                .enumerate()
+                .flat_map(work)
+                .collect(),
+            false => {
+                let strips = some.par_chunks_mut(TILE * step).enumerate();
+                strips.flat_map_iter(work).collect()
+            }
+        };
+    }
+
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     pub fn inputs(&self) -> usize {
         self.inputs
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain
     }
 }
 
@@ -276,7 +385,7 @@ mod tests {
             let numbers: Vec<f32> = (0..outputs * inputs)
                 .map(|i| (i as f32 * 0.37).sin())
                 .collect();
-            let at_once = Tiles::pack(&numbers, outputs, inputs);
+            let at_once = Tiles::pack(&numbers, outputs, inputs, planes(&numbers));
             let one_by_one = Tiles::pack_rows(outputs, inputs, 3, |row, out| {
                 out.copy_from_slice(&numbers[row * inputs..][..inputs]);
             });

@@ -4,7 +4,7 @@ use crate::simd;
 
 #[cfg(target_arch = "x86_64")]
 use super::pack_avx512::{self, Strided};
-use super::{A_PLANES, DEPTH, TILE, TILE_LEN};
+use super::{A_PLANES, DEPTH, PLAIN, TILE, TILE_LEN};
 
 /// How many bfloat16 numbers it takes to hold each of these: one, two or three. Looks on this thread alone.
 pub fn planes_here(weights: &[f32]) -> usize {
@@ -38,8 +38,16 @@ pub(super) fn split(x: f32) -> [u32; 3] {
     [first >> 16, second >> 16, third.to_bits() >> 16]
 }
 
-/// Packs sixteen rows: in each tile, row i holds numbers 2i and 2i+1 of every output.
+/// Packs sixteen rows: in each tile, row i holds numbers 2i and 2i+1 of every output. Plain ones stand input after
+/// input.
 pub(super) fn pack_strip(rows: &[f32], inputs: usize, planes: usize, out: &mut [u16]) {
+    if planes == PLAIN {
+        let (out, _) = bytemuck::cast_slice_mut::<_, f32>(out).as_chunks_mut::<TILE>();
+        for (output, row) in rows.chunks_exact(inputs.max(1)).enumerate() {
+            out.iter_mut().zip(row).for_each(|(to, x)| to[output] = *x);
+        }
+        return;
+    }
     #[cfg(target_arch = "x86_64")]
     if simd::width() == simd::Width::V4
         && rows.len() == TILE * inputs

@@ -21,7 +21,7 @@ static CONFIG: TileConfig = {
 /// Makes all tiles ready, sixteen rows of 64 bytes each.
 ///
 /// # Safety
-/// The processor has tiles and the kernel gave them to us ([`super::available`]).
+/// The processor has tiles and the kernel gave them to us ([`super::has_tiles`]).
 #[inline]
 pub unsafe fn configure() {
     // SAFETY: the caller vouches for the processor; the configuration is valid and aligned.
