@@ -3,10 +3,10 @@
 //! Training is parallel over sequences, not inside a product, so that the order of every sum is
 //! fixed and a run does not depend on the number of threads.
 
+use mary_kernels::gemm::{self, Matrix};
 use mary_kernels::packed::Tiles;
 #[cfg(target_arch = "x86_64")]
 use mary_kernels::packed::{Factor, Right, product};
-use mary_kernels::gemm::{self, Matrix};
 
 /// A read-only matrix somewhere in a slice.
 #[derive(Clone, Copy)]
