@@ -1,12 +1,7 @@
 //! Products of f32 matrices with the `gemm` crate, which looks at the processor itself and does not know `MARY_CPU`.
 
 use gemm_common::Parallelism;
-use gemm_common::gemm::gemm_basic_generic;
-use gemm_common::simd::Scalar;
 use gemm_f32::gemm::f32::get_gemm_fn;
-use gemm_f32::microkernel::scalar::f32::{H_M, H_N, H_UKR, MR_DIV_N, NR, UKR};
-
-use crate::simd::{Width, width};
 
 /// A matrix in memory: its first number, and how many numbers on the next column and the next row begin.
 #[derive(Debug, Clone, Copy)]
@@ -35,37 +30,6 @@ pub unsafe fn product(
         false => Parallelism::None,
     };
     let kept = if add { 1.0 } else { 0.0 };
-    if width() == Width::Baseline && cfg!(target_arch = "x86_64") {
-        // SAFETY: as for this function; the kernels asked for need no instruction that may be missing.
-        return unsafe {
-            gemm_basic_generic::<_, f32, 1, MR_DIV_N, NR, MR_DIV_N, H_M, H_N>(
-                Scalar,
-                rows,
-                columns,
-                depth,
-                to.first,
-                step(to.column_step),
-                step(to.row_step),
-                add,
-                left.first,
-                step(left.column_step),
-                step(left.row_step),
-                right.first,
-                step(right.column_step),
-                step(right.row_step),
-                kept,
-                scale,
-                false,
-                false,
-                false,
-                |a, b, c| a * b + c,
-                &UKR,
-                &H_UKR,
-                false,
-                threads,
-            );
-        };
-    }
     // SAFETY: as for this function.
     unsafe {
         get_gemm_fn()(

@@ -36,7 +36,7 @@ pub use plain::SPAN;
 #[cfg(target_arch = "x86_64")]
 pub use product::{Factor, Right, product};
 pub use tiles::{Activations, Tiles, planes, planes_here};
-pub use towering::Tower;
+pub use towering::{Tower, add as add_towers};
 
 /// Rows and columns of a tile of sums.
 pub const TILE: usize = 16;
@@ -241,11 +241,10 @@ impl<'a> Pair<'a> {
 /// `out` points to row 0, column 0 of a matrix that holds the region, and no other thread touches the region
 /// meanwhile.
 pub unsafe fn multiply(a: &Activations, w: &Tiles, out: *mut f32, region: Region) {
-    debug_assert!(a.inputs() == w.inputs);
     // SAFETY: passed on.
     unsafe {
         multiply_from(a, w, 0, out, region);
-        towering::add(a.towers(), w, out, region);
+        add_towers(a.towers(), w, out, region);
     }
 }
 
@@ -289,15 +288,6 @@ pub unsafe fn multiply_from(
     });
 }
 
-/// Adds what towers over the rows of a region, once all shares are there.
-///
-/// # Safety
-/// As for [`multiply`]; the towers are in the order of rows, and their inputs among those of the weights.
-pub unsafe fn add_towers(towers: &[Tower], w: &Tiles, out: *mut f32, region: Region) {
-    // SAFETY: passed on.
-    unsafe { towering::add(towers, w, out, region) };
-}
-
 #[repr(align(64))]
 struct Edge([f32; 4 * TILE * TILE]);
 
@@ -315,33 +305,18 @@ impl Edge {
         if whole {
             return run((at, stride));
         }
+        let here = self.0.as_mut_ptr();
         // SAFETY: the caller vouches for the block; this memory holds a whole one.
         unsafe {
-            if add {
-                self.load(at, stride, rows, outputs);
+            for row in 0..rows * usize::from(add) {
+                at.add(row * stride)
+                    .copy_to_nonoverlapping(here.add(row * 2 * TILE), outputs);
             }
-            run((self.0.as_mut_ptr(), 2 * TILE));
-            self.store(at, stride, rows, outputs);
-        }
-    }
-
-    /// # Safety
-    /// `at` has `rows` rows of `outputs` numbers.
-    unsafe fn load(&mut self, at: *const f32, stride: usize, rows: usize, outputs: usize) {
-        for r in 0..rows {
-            // SAFETY: the caller vouches for the block.
-            let row = unsafe { std::slice::from_raw_parts(at.add(r * stride), outputs) };
-            self.0[r * 2 * TILE..][..outputs].copy_from_slice(row);
-        }
-    }
-
-    /// # Safety
-    /// `at` has `rows` rows of `outputs` numbers.
-    unsafe fn store(&self, at: *mut f32, stride: usize, rows: usize, outputs: usize) {
-        for r in 0..rows {
-            // SAFETY: the caller vouches for the block.
-            let row = unsafe { std::slice::from_raw_parts_mut(at.add(r * stride), outputs) };
-            row.copy_from_slice(&self.0[r * 2 * TILE..][..outputs]);
+            run((here, 2 * TILE));
+            for row in 0..rows {
+                at.add(row * stride)
+                    .copy_from_nonoverlapping(here.add(row * 2 * TILE), outputs);
+            }
         }
     }
 }

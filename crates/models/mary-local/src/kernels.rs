@@ -54,10 +54,6 @@ pub trait Backend: Send + Sync + 'static {
     }
 
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Self::Linear;
-    /// Whether [`Backend::prepare`] takes plain weights as they are stored ([`Weights::Stored`]).
-    fn takes_stored(&self) -> bool {
-        false
-    }
     /// Everything is loaded: what served only that may be given back.
     fn loaded(&self) {}
     /// Waits until what [`Backend::prepare`] brought may be used.
@@ -66,7 +62,6 @@ pub trait Backend: Send + Sync + 'static {
     fn rest(&self) {}
     fn vector(&self, x: Vec<f32>) -> Self::Vector;
     fn table(&self, data: Vec<f32>, width: usize) -> Self::Table;
-    /// Asked only of a device that [takes](Backend::takes_stored) such weights.
     fn table_stored(&self, stored: Stored) -> Self::Table {
         let data = mary_weights::numbers(stored.kind, &stored.bytes);
         self.table(data, stored.inputs)
@@ -84,15 +79,8 @@ pub trait Backend: Send + Sync + 'static {
     fn plan<'a>(&self, batch: &'a Batch, heads: &Heads) -> Self::Plan<'a>;
     fn rotary(&self, rope: &Rope, positions: &[usize]) -> Self::Rotary;
 
-    /// The same where each frequency turns by one of three positions; `None` where a device cannot.
-    fn rotary_along(
-        &self,
-        _rope: &Rope,
-        _turns: &[[u32; 3]],
-        _axes: &[u8],
-    ) -> Option<Self::Rotary> {
-        None
-    }
+    /// The same where each frequency turns by one of three positions.
+    fn rotary_along(&self, rope: &Rope, turns: &[[u32; 3]], axes: &[u8]) -> Self::Rotary;
 
     fn upload(&self, x: &[f32], to: &mut Self::Tensor);
     /// Brings the first `len` numbers back.
@@ -215,10 +203,6 @@ pub trait Backend: Send + Sync + 'static {
         call: &AttentionCall<'_, Self::Cache>,
         to: &mut Self::Tensor,
     );
-    /// Whether attention knows [`AttentionSettings::reach`].
-    fn sees_both_ways(&self) -> bool {
-        false
-    }
     /// Writes rows of this width, which lie in memory one after the other, over these rows.
     fn put_rows(&self, x: &[f32], width: usize, rows: &[usize], len: usize, to: &mut Self::Tensor) {
         let mut all = self.download(to, len);

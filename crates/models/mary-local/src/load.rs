@@ -35,8 +35,6 @@ pub(crate) struct LoadSettings {
     pub keep_unpacked: bool,
     /// Every matrix is shuffled by this seed.
     pub untrained: Option<u64>,
-    /// The device takes plain weights as they are stored; [`load`] asks it.
-    pub as_stored: bool,
     /// Blocks that stay on the device, where there is no room for all.
     pub held: Option<usize>,
     /// The first of the layers that this device holds, and the one behind the last, where others hold the rest.
@@ -68,10 +66,6 @@ pub(crate) fn load<B: Backend>(
     architecture: &Architecture,
     settings: LoadSettings,
 ) -> Result<Transformer<B>> {
-    let settings = LoadSettings {
-        as_stored: backend.takes_stored(),
-        ..settings
-    };
     let loader = Loader::new(backend, checkpoint, architecture, settings)?;
     loader.check()?;
     let mut transformer = loader.transformer()?;
@@ -322,7 +316,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         Ok(Weights::plain(data, outputs, inputs))
     }
 
-    /// A matrix of plain numbers where it lies, if the device takes it so.
+    /// A matrix of plain numbers where it lies, if nothing is to be changed about it.
     fn stored(&self, name: &str, outputs: usize, inputs: usize) -> Option<Stored> {
         let info = self.checkpoint.info(name)?;
         let plain = [TensorType::F32, TensorType::F16, TensorType::BF16].contains(&info.dtype);
@@ -335,7 +329,6 @@ impl<'a, B: Backend> Loader<'a, B> {
                 | (Precision::F16, TensorType::F16)
         );
         if self.settings.untrained.is_some()
-            || !self.settings.as_stored
             || !self.checkpoint.as_stored(name)
             || !plain
             || !fits

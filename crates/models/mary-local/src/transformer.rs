@@ -25,8 +25,6 @@ pub(crate) use parts::{
     Transformer, WorkOf, Workspace,
 };
 
-const ON_CPU: &str = "run this model on the processor: --device cpu";
-
 /// Where attention and the feed-forward layers leave what they compute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
@@ -120,7 +118,7 @@ impl<B: Backend> Transformer<B> {
         if let Some(watch) = watch.as_deref_mut().filter(|_| self.layers.start == 0) {
             watch.see(&*self.backend, 0, &work.x, (rows, a.hidden));
         }
-        let rotary = self.rotary(batch)?;
+        let rotary = self.rotary(batch);
         let pass = |layer: usize| self.pass(layer, batch, &plans, &rotary);
         let fused =
             self.fusable() && self.steering.is_empty() && self.goes_between(work.extent(rows));
@@ -159,14 +157,12 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// What the batch's rows turn by, for each of the model's ropes.
-    fn rotary(&self, batch: &Batch) -> Result<Vec<B::Rotary>> {
+    fn rotary(&self, batch: &Batch) -> Vec<B::Rotary> {
         let rotate = |rope| match &self.axes {
             Some(axes) if !batch.turns.is_empty() => {
-                let along = self.backend.rotary_along(rope, &batch.turns, axes);
-                let message = "this device does not turn by places in a picture yet";
-                along.ok_or_else(|| bad_request(message).hint(ON_CPU))
+                self.backend.rotary_along(rope, &batch.turns, axes)
             }
-            _ => Ok(self.backend.rotary(rope, &batch.positions)),
+            _ => self.backend.rotary(rope, &batch.positions),
         };
         self.architecture.ropes.iter().map(rotate).collect()
     }

@@ -160,8 +160,8 @@ mod tests {
                     squares.put_square((row, column), (rows - row).min(PANEL), (from, inputs));
                 }
             }
-            pieces.level();
-            squares.level();
+            pieces.level(0);
+            squares.level(0);
             let used = match plain {
                 true => 2 * rows * whole.step(),
                 false => rows.div_ceil(TILE) * (inputs / 32 * A_PLANES * TILE_LEN),

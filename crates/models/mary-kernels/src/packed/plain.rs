@@ -47,122 +47,88 @@ impl Block {
         }
     }
 
-    /// Safety: as for [`Block::run`], with at most twelve rows.
+    /// Safety: as for [`Block::run`], with as many rows as the registers of a width allow.
     unsafe fn few(&self, out: *mut f32, stride: usize) {
         macro_rules! by_rows {
-            ($kernel:ident: $($rows:literal)+) => {
-                match self.rows {
-                    $($rows => self.$kernel::<$rows>(out, stride),)+
-                    _ => {}
+            ($of:expr, $out:expr, $stride:expr, $strips:literal, $fused:expr, $($rows:literal)+) => {
+                // SAFETY: the caller vouches for the sizes.
+                unsafe {
+                    for strip in (0..2).step_by($strips) {
+                        let to = ($out.add(strip * LANES), $stride);
+                        match $of.rows {
+                            $($rows => $of.strips::<$rows, $strips, $fused>(strip, to),)+
+                            _ => {}
+                        }
+                    }
                 }
             };
         }
-        // SAFETY: the caller vouches for the sizes, `width` for the instructions.
-        unsafe {
+        #[cfg(target_arch = "x86_64")]
+        {
+            /// # Safety
+            /// As for [`Block::few`].
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+            unsafe fn v4(of: &Block, out: *mut f32, stride: usize) {
+                by_rows!(of, out, stride, 2, true, 1 2 3 4 5 6 7 8 9 10 11 12);
+            }
+            /// # Safety
+            /// As for [`Block::few`].
+            #[target_feature(enable = "avx2,fma")]
+            unsafe fn v3(of: &Block, out: *mut f32, stride: usize) {
+                by_rows!(of, out, stride, 1, true, 1 2 3 4 5 6);
+            }
             match simd::width() {
-                #[cfg(target_arch = "x86_64")]
-                Width::V4 => by_rows!(avx512: 1 2 3 4 5 6 7 8 9 10 11 12),
-                #[cfg(target_arch = "x86_64")]
-                Width::V3 => by_rows!(avx2: 1 2 3 4 5 6),
-                _ => by_rows!(portable: 1 2 3 4),
+                // SAFETY: `width` found the instructions; the rest is passed on.
+                Width::V4 => return unsafe { v4(self, out, stride) },
+                // SAFETY: as above.
+                Width::V3 => return unsafe { v3(self, out, stride) },
+                Width::Baseline => {}
             }
         }
+        by_rows!(self, out, stride, 1, { cfg!(target_arch = "aarch64") }, 1 2 3 4);
     }
 
-    /// Safety: as for [`Block::run`], with `R` rows and on a processor with AVX-512.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn avx512<const R: usize>(&self, out: *mut f32, stride: usize) {
-        use std::arch::x86_64::*;
-        let [first, second] = self.w;
-        let rows: [*const f32; R] = std::array::from_fn(|r| self.x.wrapping_add(r * self.step));
-        let mut sums = [[_mm512_setzero_ps(); 2]; R];
+    /// `R` rows of `S` strips, whose sums stay in registers: the loops over constants are unrolled into vectors.
+    ///
+    /// # Safety
+    /// As for [`Block::run`], with `R` rows; `to` begins with the first of the strips.
+    #[inline(always)]
+    unsafe fn strips<const R: usize, const S: usize, const FUSED: bool>(
+        &self,
+        first: usize,
+        (to, stride): (*mut f32, usize),
+    ) {
+        let mut sums = [[[0.0f32; LANES]; S]; R];
         for k in 0..self.depth {
-            // SAFETY: the caller vouches for rows and strips; what is only fetched may lie anywhere.
-            unsafe {
-                if k % 4 == 0 {
-                    _mm_prefetch::<_MM_HINT_T1>(self.next.wrapping_add(k / 4 * LANES).cast());
-                }
-                let w = [first, second].map(|w| _mm512_loadu_ps(w.add(LANES * k)));
-                for (sums, row) in sums.iter_mut().zip(rows) {
-                    let x = _mm512_set1_ps(*row.add(k));
-                    *sums = [0, 1].map(|i| _mm512_fmadd_ps(x, w[i], sums[i]));
-                }
+            #[cfg(target_arch = "x86_64")]
+            if S == 2 && k % 4 == 0 {
+                use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+                let next = self.next.wrapping_add(k / 4 * LANES);
+                // SAFETY: what is only fetched may lie anywhere.
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(next.cast()) };
             }
-        }
-        for (r, sums) in sums.into_iter().enumerate() {
-            for (i, sum) in sums.into_iter().enumerate() {
-                // SAFETY: the caller vouches for `R` rows of 32 numbers.
-                unsafe {
-                    let at = out.add(r * stride + i * LANES);
-                    let before = match self.add {
-                        true => _mm512_loadu_ps(at),
-                        false => _mm512_setzero_ps(),
-                    };
-                    _mm512_storeu_ps(at, _mm512_add_ps(before, sum));
-                }
-            }
-        }
-    }
-
-    /// Safety: as for [`Block::run`], with `R` rows and on a processor with AVX2 and fused multiply-add.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn avx2<const R: usize>(&self, out: *mut f32, stride: usize) {
-        use std::arch::x86_64::*;
-        for (i, strip) in self.w.into_iter().enumerate() {
-            let mut sums = [[_mm256_setzero_ps(); 2]; R];
-            for k in 0..self.depth {
-                // SAFETY: the caller vouches for rows and strips.
-                unsafe {
-                    let w = [0, 8].map(|half| _mm256_loadu_ps(strip.add(LANES * k + half)));
-                    for (r, sums) in sums.iter_mut().enumerate() {
-                        let x = _mm256_set1_ps(*self.x.add(r * self.step + k));
-                        *sums = [0, 1].map(|i| _mm256_fmadd_ps(x, w[i], sums[i]));
-                    }
-                }
-            }
-            for (r, sums) in sums.into_iter().enumerate() {
-                for (half, sum) in sums.into_iter().enumerate() {
-                    // SAFETY: the caller vouches for `R` rows of 32 numbers.
-                    unsafe {
-                        let at = out.add(r * stride + i * LANES + 8 * half);
-                        let before = match self.add {
-                            true => _mm256_loadu_ps(at),
-                            false => _mm256_setzero_ps(),
-                        };
-                        _mm256_storeu_ps(at, _mm256_add_ps(before, sum));
-                    }
-                }
-            }
-        }
-    }
-
-    /// Safety: as for [`Block::run`], with `R` rows.
-    unsafe fn portable<const R: usize>(&self, out: *mut f32, stride: usize) {
-        const FUSED: bool = cfg!(target_arch = "aarch64");
-        for (i, strip) in self.w.into_iter().enumerate() {
-            let mut sums = [[0.0f32; LANES]; R];
-            for k in 0..self.depth {
-                // SAFETY: the caller vouches for rows and strips.
-                let w = unsafe { *strip.add(LANES * k).cast::<[f32; LANES]>() };
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    // SAFETY: as above.
-                    let x = unsafe { *self.x.add(r * self.step + k) };
+            // SAFETY: the caller vouches for the strips.
+            let w: [[f32; LANES]; S] = std::array::from_fn(|s| unsafe {
+                *self.w[first + s].add(LANES * k).cast::<[f32; LANES]>()
+            });
+            for r in 0..R {
+                // SAFETY: the caller vouches for the rows.
+                let x = unsafe { *self.x.add(r * self.step + k) };
+                for s in 0..S {
                     for lane in 0..LANES {
-                        sums[lane] = madd::<FUSED>(x, w[lane], sums[lane]);
+                        sums[r][s][lane] = madd::<FUSED>(x, w[s][lane], sums[r][s][lane]);
                     }
                 }
             }
-            for (r, sums) in sums.iter().enumerate() {
-                // SAFETY: the caller vouches for `R` rows of 32 numbers.
-                let to = unsafe {
-                    let at = out.add(r * stride + i * LANES);
-                    std::slice::from_raw_parts_mut(at, LANES)
-                };
-                let add = self.add;
-                let both = to.iter_mut().zip(sums);
-                both.for_each(|(y, sum)| *y = if add { *y + sum } else { *sum });
+        }
+        for r in 0..R {
+            for s in 0..S {
+                // SAFETY: the caller vouches for `R` rows of these strips.
+                let to = unsafe { &mut *to.add(r * stride + s * LANES).cast::<[f32; LANES]>() };
+                for lane in 0..LANES {
+                    let before = if self.add { to[lane] } else { 0.0 };
+                    to[lane] = before + sums[r][s][lane];
+                }
             }
         }
     }

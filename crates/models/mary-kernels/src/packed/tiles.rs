@@ -280,15 +280,18 @@ impl Activations {
         }
     }
 
-    /// Takes what towers over its neighbours out of plain rows, once all pieces are there.
-    pub fn level(&mut self) {
+    /// Takes what towers over its neighbours out of plain rows, once all pieces are there; of the whole rows' inputs
+    /// so many come before these.
+    pub fn level(&mut self, before: usize) {
         if !self.plain {
             return;
         }
         let (step, inputs) = (self.step(), self.inputs);
         let data: &mut [f32] = bytemuck::cast_slice_mut(&mut self.data);
         let rows = data.chunks_mut(step).take(self.rows).enumerate();
-        rows.for_each(|(row, x)| towering::level(row, &mut x[..inputs], &mut self.towers));
+        rows.for_each(|(row, x)| {
+            towering::level((row, before), &mut x[..inputs], &mut self.towers)
+        });
     }
 
     /// What [`Activations::level`] took out.
@@ -326,7 +329,7 @@ impl Activations {
             let mut towers = Vec::new();
             for (row, to) in (i * TILE..rows).zip(out.chunks_exact_mut(step)) {
                 to[..inputs].copy_from_slice(&x[row * inputs..][..inputs]);
-                towering::level(row, &mut to[..inputs], &mut towers);
+                towering::level((row, 0), &mut to[..inputs], &mut towers);
             }
             towers
         };

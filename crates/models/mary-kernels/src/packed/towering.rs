@@ -37,32 +37,23 @@ fn above_inner<const FMA: bool>(span: &[f32]) -> Option<f32> {
     (large > TOWERS * (all - large)).then_some(level)
 }
 
-impl Tower {
-    /// The same in a row of which so many inputs come before.
-    pub fn behind(self, inputs: usize) -> Self {
-        Self {
-            input: self.input + inputs,
-            ..self
-        }
-    }
-}
-
 /// Takes what towers out of a row. Spans are looked at on their own, so that a share of the inputs has the same.
-pub(super) fn level(row: usize, numbers: &mut [f32], towers: &mut Vec<Tower>) {
+/// `before` are the inputs that come before these.
+pub(super) fn level((row, before): (usize, usize), numbers: &mut [f32], towers: &mut Vec<Tower>) {
     for (i, span) in numbers.chunks_mut(SPAN).enumerate() {
         let Some(size) = above(span) else { continue };
         for (at, x) in span.iter_mut().enumerate().filter(|(_, x)| x.abs() > size) {
-            let (input, value) = (i * SPAN + at, std::mem::take(x));
+            let (input, value) = (before + i * SPAN + at, std::mem::take(x));
             towers.push(Tower { row, input, value });
         }
     }
 }
 
-/// Adds towers to the sums of a region of plain weights.
+/// Adds towers, which are in the order of rows, to the sums of a region of plain weights, once all shares are there.
 ///
 /// # Safety
 /// `out` points to row 0, column 0 of a matrix that holds the region, and no other thread touches it meanwhile.
-pub(super) unsafe fn add(towers: &[Tower], w: &Tiles, out: *mut f32, region: Region) {
+pub unsafe fn add(towers: &[Tower], w: &Tiles, out: *mut f32, region: Region) {
     let first = towers.partition_point(|t| t.row < region.row);
     let last = towers.partition_point(|t| t.row < region.row + region.rows);
     let strip = Tiles::strip_len(w.inputs, w.planes) / 2;

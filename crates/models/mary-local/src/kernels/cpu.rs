@@ -214,14 +214,10 @@ impl Backend for Cpu {
         }
     }
 
-    fn takes_stored(&self) -> bool {
-        true
-    }
-
     fn prepare(&self, mut parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
         // Outputs that are stored apart and multiplied with the same rows are one product.
         let stored = parts.iter().all(|p| matches!(p, Weights::Stored(_)));
-        if stored && self.takes_stored() && !parts.is_empty() {
+        if stored && !parts.is_empty() {
             let stored = parts.drain(..).filter_map(|part| match part {
                 Weights::Stored(stored) => Some(stored),
                 _ => None,
@@ -235,10 +231,7 @@ impl Backend for Cpu {
                 outputs,
                 inputs,
             } => Matrix::dense(data, outputs, inputs, self.multiplier),
-            Weights::Stored(stored) => {
-                let data = mary_weights::numbers(stored.kind, &stored.bytes);
-                Matrix::dense(data, stored.outputs, stored.inputs, self.multiplier)
-            }
+            Weights::Stored(stored) => Matrix::Lazy(Lazy::new(vec![stored], self.multiplier)),
             Weights::Blocks { blocks, keep } => {
                 self.packed.store(true, Ordering::Relaxed);
                 Matrix::blocks(blocks, keep, self.multiplier)
@@ -274,12 +267,8 @@ impl Backend for Cpu {
         Rotary::new(rope, positions)
     }
 
-    fn rotary_along(&self, rope: &Rope, turns: &[[u32; 3]], axes: &[u8]) -> Option<Rotary> {
-        Some(Rotary::along(rope, turns, axes))
-    }
-
-    fn sees_both_ways(&self) -> bool {
-        true
+    fn rotary_along(&self, rope: &Rope, turns: &[[u32; 3]], axes: &[u8]) -> Rotary {
+        Rotary::along(rope, turns, axes)
     }
 
     fn put_rows(&self, x: &[f32], width: usize, rows: &[usize], _: usize, to: &mut Buffer) {

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::{Batch, GateOf, ON_CPU, Transformer, WorkOf};
+use super::{Batch, GateOf, Transformer, WorkOf};
 use crate::config::Activation;
-use crate::errors::{Result, bad_model, bad_request, internal, too_long};
+use crate::errors::{Result, bad_model, internal, too_long};
 use crate::kernels::Backend;
-use crate::vision::{FIRST_SHOWN, PictureRows};
+use crate::vision::FIRST_SHOWN;
 
 impl<B: Backend> Transformer<B> {
     /// The batch with words alone, and the rows that show pictures: those are looked up elsewhere, and the device's
@@ -29,7 +29,10 @@ impl<B: Backend> Transformer<B> {
         }
         let word = |token: &u32| if *token < FIRST_SHOWN { *token } else { 0 };
         let reach = match &work.shown {
-            Some(shown) if self.both_ways => self.reach(batch, shown)?,
+            Some(shown) if self.both_ways => {
+                let rows = batch.tokens.iter().zip(&batch.positions);
+                rows.map(|(&t, &p)| shown.reach(t, p)).collect()
+            }
             _ => vec![],
         };
         work.shown_rows(&batch.tokens, &pictures);
@@ -39,15 +42,6 @@ impl<B: Backend> Transformer<B> {
             ..batch.clone()
         };
         Ok((Cow::Owned(words), pictures))
-    }
-
-    fn reach(&self, batch: &Batch, shown: &PictureRows) -> Result<Vec<(usize, usize)>> {
-        if !self.backend.sees_both_ways() {
-            let message = "on this device the rows of a picture cannot see one another in both directions yet";
-            return Err(bad_request(message).hint(ON_CPU));
-        }
-        let rows = batch.tokens.iter().zip(&batch.positions);
-        Ok(rows.map(|(&t, &p)| shown.reach(t, p)).collect())
     }
 
     /// Every token and every position must have its vector.

@@ -79,10 +79,7 @@ impl<B: Backend> Transformer<B> {
             .iter()
             .map(|batch| self.backend.plan(batch, &heads))
             .collect();
-        let rotary: Vec<Vec<B::Rotary>> = words
-            .iter()
-            .map(|batch| self.rotary(batch))
-            .collect::<Result<_, _>>()?;
+        let rotary: Vec<Vec<B::Rotary>> = words.iter().map(|batch| self.rotary(batch)).collect();
         let width = self.architecture.kv_width();
         let mut cache = self.backend.cache(1, cache_rows, width);
         let mut coming = Coming::default();

@@ -160,12 +160,7 @@ impl Summariser {
                     if tally.too_many.contains(tag) {
                         continue;
                     }
-                    if !tally.tags.contains_key(tag) {
-                        tally.tags.insert(tag.clone(), BTreeMap::new());
-                    }
-                    let Some(values) = tally.tags.get_mut(tag) else {
-                        continue;
-                    };
+                    let values = tally.tags.entry(tag.clone()).or_default();
                     if values.len() >= MOST_VALUES && !values.contains_key(value) {
                         tally.tags.remove(tag);
                         tally.too_many.insert(tag.clone());

@@ -58,13 +58,8 @@ pub fn run(work: Between<'_, '_, Cpu>) {
     let x = Shared(x.0.as_mut_ptr());
     let to = beginning.as_mut().map(|b| Places::new(b, rows));
     let threads = rayon::current_num_threads();
-    let plain = beginning
-        .as_ref()
-        .map(|b| b.qkv)
-        .or(ending.as_ref().map(|e| e.out));
-    let plain = plain.and_then(Linear::tiles).is_some_and(Tiles::is_plain);
     // Vectors wait longer for weights from memory: more rows share a walk over them.
-    let spare = if plain { 4 } else { 8 };
+    let spare = if packed::has_tiles() { 8 } else { 4 };
     let blocks: Vec<Range<usize>> = divide(rows, threads, spare).collect();
     blocks.into_par_iter().with_max_len(1).for_each(|rows| {
         let mut block = Block { x, rows };
@@ -143,7 +138,7 @@ impl Block {
         for (i, part) in of.chunks(STRIP * width).enumerate() {
             to.put_rows(i * STRIP, part);
         }
-        to.level();
+        to.level(0);
     }
 
     /// Normalised rows, packed for these weights.
@@ -158,7 +153,7 @@ impl Block {
             }
             room.rows.put_rows(i * STRIP, normed);
         }
-        room.rows.level();
+        room.rows.level(0);
     }
 
     fn end(&mut self, of: &Ending<'_, Cpu>, room: &mut Room) {
@@ -238,8 +233,7 @@ impl Room {
         if first == 0 {
             self.towers.clear();
         }
-        let towers = self.middle.towers().iter().map(|t| t.behind(first));
-        self.towers.extend(towers);
+        self.towers.extend_from_slice(self.middle.towers());
         self.sums.resize(self.middle.rows() * w.outputs, 0.0);
         let region = Region {
             add: first > 0,
@@ -291,7 +285,7 @@ fn middle(of: &Ending<'_, Cpu>, up: &Tiles, columns: Range<usize>, room: &mut Ro
             see(panel, PANEL)
         }),
     }
-    room.middle.level();
+    room.middle.level(first);
 }
 
 #[cfg(test)]

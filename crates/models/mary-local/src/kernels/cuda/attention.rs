@@ -7,9 +7,7 @@ use mary_cuda::{Memory, NumberType, args};
 use super::{Angles, Cache, Cuda, MAX_WIDTH, Plan, Tensor, int, place_of};
 use crate::config::Rope;
 use crate::errors::{bad_model, lock};
-use crate::kernels::cpu::attention::LayerCache;
-use crate::kernels::cpu::relative;
-use crate::kernels::{Alibi, AttentionCall, Backend, Heads, RelativeOf, Rotary as Rotation};
+use crate::kernels::{Alibi, AttentionCall, Heads, Rotary as Rotation};
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -90,32 +88,6 @@ impl Cuda {
     fn refuse(&self, message: String) {
         let error = bad_model(message).hint("this model runs on the processor: --device cpu");
         self.keep::<()>(Err(error));
-    }
-
-    /// Attention that scores distances: the processor computes it from queries, keys and values that are fetched, as
-    /// it does attention to a source. Few models have it, and they are small.
-    pub(super) fn weigh_far(
-        &self,
-        qkv: &Tensor,
-        plan: &Plan<'_>,
-        (call, relative): (&AttentionCall<'_, Cache>, &RelativeOf),
-        to: &mut Tensor,
-    ) {
-        let (batch, heads) = (plan.batch, call.heads);
-        let spans = batch.segments.iter().flat_map(|s| &s.spans);
-        let rows = spans.map(|(first, len)| first + len).max().unwrap_or(0);
-        let (keys, values) = planes(call.cache, call.layer, self.kind);
-        let fetch = |at| self.brought_back(at, self.kind, rows * heads.kv_width());
-        let (keys, values) = (fetch(keys), fetch(values));
-        let seen = LayerCache {
-            keys: &keys,
-            values: &values,
-        };
-        let asked = self.brought_back(qkv.at(), qkv.kind, plan.rows * heads.qkv_width());
-        let mut out = vec![0.0; plan.rows * heads.q_width()];
-        let how = (&call.settings, relative);
-        relative::attend(&asked, seen, batch, heads, how, &mut out);
-        self.upload(&out, to);
     }
 
     pub(super) fn weigh(

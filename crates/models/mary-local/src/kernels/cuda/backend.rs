@@ -10,6 +10,7 @@ use super::{Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, i
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 use crate::errors::{Result, lock};
+use crate::kernels::cpu::{attention::LayerCache, relative};
 use crate::kernels::{
     AttentionCall, Backend, Draw, Extent, Groups, Heads, MixerOf, NormOf, RelativeOf,
     Rotary as Rotation, Spans, WantedToken, Weights,
@@ -56,10 +57,6 @@ impl Backend for Cuda {
 
     fn cache_number(&self) -> usize {
         self.kind.bytes()
-    }
-
-    fn takes_stored(&self) -> bool {
-        true
     }
 
     fn loaded(&self) {
@@ -139,10 +136,6 @@ impl Backend for Cuda {
         self.base("move_rows", grid, 128, words);
     }
 
-    fn sees_both_ways(&self) -> bool {
-        true
-    }
-
     fn plan<'a>(&self, batch: &'a Batch, heads: &Heads) -> Plan<'a> {
         let (numbers, mut plan) = Plan::new(batch, heads.group());
         plan.lent = self.send(&numbers);
@@ -157,12 +150,12 @@ impl Backend for Cuda {
         }
     }
 
-    fn rotary_along(&self, rope: &Rope, turns: &[[u32; 3]], axes: &[u8]) -> Option<Rotary> {
+    fn rotary_along(&self, rope: &Rope, turns: &[[u32; 3]], axes: &[u8]) -> Rotary {
         let places: Vec<i32> = (0..turns.len()).map(int).collect();
-        Some(Rotary {
+        Rotary {
             angles: self.brought(&Rotation::along(rope, turns, axes), turns.len()),
             places: self.send(&places),
-        })
+        }
     }
 
     fn upload(&self, x: &[f32], to: &mut Tensor) {
@@ -339,6 +332,8 @@ impl Backend for Cuda {
         self.weigh(qkv, plan, call, to);
     }
 
+    /// The processor computes it from queries, keys and values that are fetched, as it does attention to a source: few
+    /// models have it, and they are small.
     fn attend_far(
         &self,
         qkv: &Tensor,
@@ -346,7 +341,21 @@ impl Backend for Cuda {
         (call, relative): (&AttentionCall<'_, Cache>, &RelativeOf),
         to: &mut Tensor,
     ) {
-        self.weigh_far(qkv, plan, (call, relative), to);
+        let (batch, heads) = (plan.batch, call.heads);
+        let spans = batch.segments.iter().flat_map(|s| &s.spans);
+        let rows = spans.map(|(first, len)| first + len).max().unwrap_or(0);
+        let (keys, values) = planes(call.cache, call.layer, self.kind);
+        let fetch = |at| self.brought_back(at, self.kind, rows * heads.kv_width());
+        let (keys, values) = (fetch(keys), fetch(values));
+        let seen = LayerCache {
+            keys: &keys,
+            values: &values,
+        };
+        let asked = self.brought_back(qkv.at(), qkv.kind, plan.rows * heads.qkv_width());
+        let mut out = vec![0.0; plan.rows * heads.q_width()];
+        let how = (&call.settings, relative);
+        relative::attend(&asked, seen, batch, heads, how, &mut out);
+        self.upload(&out, to);
     }
 
     fn carry(
