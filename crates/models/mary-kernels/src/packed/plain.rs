@@ -111,23 +111,23 @@ impl Block {
             let w: [[f32; LANES]; S] = std::array::from_fn(|s| unsafe {
                 *self.w[first + s].add(LANES * k).cast::<[f32; LANES]>()
             });
-            for r in 0..R {
+            for (r, sums) in sums.iter_mut().enumerate() {
                 // SAFETY: the caller vouches for the rows.
                 let x = unsafe { *self.x.add(r * self.step + k) };
-                for s in 0..S {
+                for (sums, w) in sums.iter_mut().zip(&w) {
                     for lane in 0..LANES {
-                        sums[r][s][lane] = madd::<FUSED>(x, w[s][lane], sums[r][s][lane]);
+                        sums[lane] = madd::<FUSED>(x, w[lane], sums[lane]);
                     }
                 }
             }
         }
-        for r in 0..R {
-            for s in 0..S {
+        for (r, sums) in sums.iter().enumerate() {
+            for (s, sums) in sums.iter().enumerate() {
                 // SAFETY: the caller vouches for `R` rows of these strips.
                 let to = unsafe { &mut *to.add(r * stride + s * LANES).cast::<[f32; LANES]>() };
                 for lane in 0..LANES {
                     let before = if self.add { to[lane] } else { 0.0 };
-                    to[lane] = before + sums[r][s][lane];
+                    to[lane] = before + sums[lane];
                 }
             }
         }
