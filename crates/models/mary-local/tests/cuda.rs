@@ -124,8 +124,14 @@ fn every_architecture_computes_on_a_gpu_what_transformers_computes() {
                 // 2.4e-2 to 5.3e-2 on an H200; transformers' own bfloat16 is 3.1e-2 to 6.2e-2 from its float32 on
                 // these, and float16 here within 2e-2.
                 "bf16" if CARRYING[..4].iter().any(|name| folder.ends_with(name)) => 6e-2,
-                // 2.0e-2 and 2.3e-2 on an H200; float16 within 2e-2, float32 within 1e-4.
-                "bf16" if folder.ends_with("cwm") || folder.ends_with("smollm3") => 3e-2,
+                // 2.0e-2, 2.3e-2 and 2.5e-2 on an H200; float16 within 2e-2, float32 within 1e-4.
+                "bf16"
+                    if ["cwm", "smollm3", "gpt_bert_babylm"]
+                        .iter()
+                        .any(|n| folder.ends_with(n)) =>
+                {
+                    3e-2
+                }
                 _ => most,
             };
             match error(&folder, dtype, matmul) {
