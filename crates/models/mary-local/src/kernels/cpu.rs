@@ -408,9 +408,9 @@ impl Backend for Cpu {
 
     #[cfg(target_arch = "x86_64")]
     fn goes_between(&self, of: Extent, layers: &[&Linear]) -> bool {
-        let panels = |l: &&Linear| l.outputs().is_multiple_of(packed::PANEL);
-        let worth_it = !of.writing && between::worth_it(of.rows);
-        worth_it && layers.iter().all(|l| l.tiles().is_some() && panels(l))
+        let panels = |l: &Linear| l.outputs().is_multiple_of(packed::PANEL);
+        let ready = |l: &&Linear| l.tiles(of.rows).is_some() && panels(l);
+        !of.writing && between::worth_it(of.rows) && layers.iter().all(ready)
     }
 
     #[cfg(target_arch = "x86_64")]

@@ -157,8 +157,8 @@ impl Block {
     }
 
     fn end(&mut self, of: &Ending<'_, Cpu>, room: &mut Room) {
-        let (Some(out), Some(up), Some(down)) = (of.out.tiles(), of.up.tiles(), of.down.tiles())
-        else {
+        let all = [of.out, of.up, of.down].map(|l| l.tiles(self.rows.len()));
+        let [Some(out), Some(up), Some(down)] = all else {
             return;
         };
         if of.parallel {
@@ -183,7 +183,9 @@ impl Block {
 
     /// The beginning of a block: queries, keys and values, turned and placed.
     fn begin(&mut self, of: &Beginning<'_, '_, Cpu>, to: &Places, room: &mut Room) {
-        let Some(w) = of.qkv.tiles() else { return };
+        let Some(w) = of.qkv.tiles(self.rows.len()) else {
+            return;
+        };
         self.norm(of.norm, w, room);
         let (width, first) = (w.outputs, self.rows.start);
         // SAFETY: there is room for all rows, and nobody else touches those of this block.

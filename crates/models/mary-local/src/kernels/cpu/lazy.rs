@@ -17,8 +17,9 @@ use super::stored::numbers;
 use super::target::Target;
 use crate::kernels::Stored;
 
-/// So many rows at once are worth splitting the weights for good.
-const MANY: usize = 64;
+/// So many rows at once are worth splitting the weights for good; plain ones, which are packed anew in a quarter of
+/// the time that clearing memory for them takes.
+const MANY: [usize; 2] = [64, 1024];
 /// So many uses before are.
 const OFTEN: usize = 2;
 /// Outputs split at a time: with 576 inputs a tenth of a second-level cache.
@@ -52,17 +53,13 @@ impl Lazy {
 
     /// The split weights, where they stay: because they do already, or since so many rows are worth it.
     pub fn kept(&self, rows: usize) -> Option<&Tiles> {
-        let worth_it = || rows >= MANY || self.uses.fetch_add(1, Ordering::Relaxed) >= OFTEN;
-        match self.tiles.get() {
-            Some(tiles) => Some(tiles),
-            None => worth_it().then(|| self.keep()),
-        }
+        let many = rows >= MANY[usize::from(self.plain)];
+        let worth_it = || many || self.uses.fetch_add(1, Ordering::Relaxed) >= OFTEN;
+        let made = || worth_it().then(|| self.keep());
+        self.tiles.get().or_else(made)
     }
 
-    pub fn keep(&self) -> &Tiles {
-        if let Some(tiles) = self.tiles.get() {
-            return tiles;
-        }
+    fn keep(&self) -> &Tiles {
         // No lock is held meanwhile: a thread of the pool that waits for its part may be given other work that
         // comes here too. Both split then, and one of them for nothing.
         let row = |row: usize, out: &mut [f32]| self.row(row, out);
@@ -206,10 +203,12 @@ mod tests {
 
     #[test]
     fn many_rows_split_weights_for_good_at_once() {
-        let pieces = vec![stored(40, 32, TensorType::F32, 0.3)];
-        let lazy = Lazy::new(pieces, Multiplier::best());
-        assert!(lazy.kept(MANY - 1).is_none());
-        assert!(lazy.kept(MANY).is_some());
+        for how in multipliers() {
+            let lazy = Lazy::new(vec![stored(40, 32, TensorType::F32, 0.3)], how);
+            let many = MANY[usize::from(lazy.plain)];
+            assert!(lazy.kept(many - 1).is_none());
+            assert!(lazy.kept(many).is_some());
+        }
     }
 
     #[test]

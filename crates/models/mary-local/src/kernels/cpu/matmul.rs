@@ -123,15 +123,15 @@ impl Linear {
         self.parts.first().map_or(0, Matrix::inputs)
     }
 
-    /// The one matrix, packed for good, where it may be and has whole tiles.
-    pub fn tiles(&self) -> Option<&Tiles> {
+    /// The one matrix, packed for good, where so many rows are worth it and it has whole tiles.
+    pub fn tiles(&self, rows: usize) -> Option<&Tiles> {
         let [matrix] = self.parts.as_slice() else {
             return None;
         };
         match matrix {
             _ if !matrix.inputs().is_multiple_of(packed::DEPTH) => None,
             Matrix::Tiles(tiles) => Some(tiles),
-            Matrix::Lazy(lazy) => Some(lazy.keep()),
+            Matrix::Lazy(lazy) => lazy.kept(rows),
             Matrix::Blocks(_) => None,
         }
     }
