@@ -6,8 +6,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mary_contract::Sample;
 use mary_contract::line::{self, Verdict};
+use mary_contract::{Sample, StoreError};
 use mary_platform::open_plain;
 use rayon::prelude::*;
 
@@ -19,7 +19,6 @@ struct Lines {
     path: PathBuf,
     reader: Option<BufReader<File>>,
     replaced: Arc<HashSet<u64>>,
-    bytes: Vec<u8>,
     offset: u64,
     end: u64,
     number: usize,
@@ -33,32 +32,31 @@ impl Lines {
             path: path.to_owned(),
             reader,
             replaced: Arc::clone(&index.replaced),
-            bytes: Vec::new(),
             offset: 0,
             end: index.end,
             number: 0,
         })
     }
 
-    /// Moves to the next line; its place and bytes, or `None` at the end.
-    fn advance(&mut self) -> Result<Option<u64>> {
+    /// Moves to the next line and appends it; its place, or `None` at the end.
+    fn advance(&mut self, bytes: &mut Vec<u8>) -> Result<Option<u64>> {
         let Some(reader) = &mut self.reader else {
             return Ok(None);
         };
         while self.offset < self.end {
-            self.bytes.clear();
-            let n = reader
-                .read_until(b'\n', &mut self.bytes)
-                .map_err(io_at(&self.path))?;
+            let start = bytes.len();
+            let read = reader.read_until(b'\n', bytes);
+            let n = read.map_err(io_at(&self.path))?;
             if n == 0 {
                 return Ok(None);
             }
             let at = self.offset;
             self.offset += n as u64;
             self.number += 1;
-            if !self.replaced.contains(&at) && !self.bytes.trim_ascii().is_empty() {
+            if !self.replaced.contains(&at) && !bytes[start..].trim_ascii().is_empty() {
                 return Ok(Some(at));
             }
+            bytes.truncate(start);
         }
         Ok(None)
     }
@@ -116,12 +114,43 @@ pub(crate) fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
 const MOST_LINES: usize = 8_192;
 const MOST_BYTES: usize = 8 << 20;
 
+/// Some lines of a log.
+#[derive(Default)]
+struct Group {
+    bytes: Vec<u8>,
+    /// Where each line begins in the log and ends in `bytes`, and its number.
+    found: Vec<(u64, usize, usize)>,
+    /// What ended the lines before their time.
+    fault: Option<StoreError>,
+}
+
+impl Group {
+    fn fill(&mut self, lines: &mut Lines, most: usize) {
+        self.bytes.clear();
+        self.found.clear();
+        while self.found.len() < most && self.bytes.len() < MOST_BYTES {
+            match lines.advance(&mut self.bytes) {
+                Ok(Some(at)) => self.found.push((at, self.bytes.len(), lines.number)),
+                Ok(None) => break,
+                Err(e) => {
+                    // After an I/O error the place in the file is unknown: say it once and end.
+                    lines.reader = None;
+                    self.fault = Some(e);
+                    break;
+                }
+            }
+        }
+    }
+}
+
 /// What lines hold, in their order. They are taken in groups, each twice as large as the one before it up to a limit, and
-/// read by all threads: who wants the first alone does not wait for the rest.
+/// read by all threads while the next are fetched: who wants the first alone does not wait for the rest.
 pub struct InGroups<T> {
     lines: Lines,
     read: fn(&[u8], u64) -> Result<T, serde_json::Error>,
-    group: usize,
+    size: usize,
+    now: Group,
+    next: Group,
     ready: VecDeque<Result<T>>,
 }
 
@@ -148,45 +177,33 @@ impl<T: Send> InGroups<T> {
         index: &Index,
         read: fn(&[u8], u64) -> Result<T, serde_json::Error>,
     ) -> Result<Self> {
+        let (mut lines, mut now, size) = (Lines::open(path, index)?, Group::default(), 16);
+        now.fill(&mut lines, size);
         Ok(Self {
-            lines: Lines::open(path, index)?,
+            lines,
             read,
-            group: 16,
+            size,
+            now,
+            next: Group::default(),
             ready: VecDeque::new(),
         })
     }
 
     fn read_group(&mut self) {
-        let mut bytes = Vec::new();
-        // Where each line begins in the log and ends in `bytes`, and its number.
-        let mut found: Vec<(u64, usize, usize)> = Vec::new();
-        let mut fault = None;
-        while found.len() < self.group && bytes.len() < MOST_BYTES {
-            match self.lines.advance() {
-                Ok(Some(at)) => {
-                    bytes.extend_from_slice(&self.lines.bytes);
-                    found.push((at, bytes.len(), self.lines.number));
-                }
-                Ok(None) => break,
-                Err(e) => {
-                    // After an I/O error the place in the file is unknown: say it once and end.
-                    self.lines.reader = None;
-                    fault = Some(Err(e));
-                    break;
-                }
-            }
-        }
-        self.group = (self.group * 2).min(MOST_LINES);
-        let (path, read) = (&self.lines.path, self.read);
+        self.size = (self.size * 2).min(MOST_LINES);
+        let (now, next, lines) = (&self.now, &mut self.next, &mut self.lines);
+        let (path, read, size) = (lines.path.clone(), self.read, self.size);
         let read = |i: usize| {
-            let (at, end, number) = found[i];
-            let start = i.checked_sub(1).map_or(0, |before| found[before].1);
-            read(&bytes[start..end], at).map_err(|e| unreadable(path, number, &e))
+            let (at, end, number) = now.found[i];
+            let start = i.checked_sub(1).map_or(0, |before| now.found[before].1);
+            read(&now.bytes[start..end], at).map_err(|e| unreadable(&path, number, &e))
         };
-        let all = (0..found.len()).into_par_iter().with_min_len(64).map(read);
-        let all: Vec<_> = all.collect();
+        let all = (0..now.found.len()).into_par_iter().with_min_len(64);
+        let all = || all.map(read).collect::<Vec<_>>();
+        let (all, ()) = rayon::join(all, || next.fill(lines, size));
         self.ready.extend(all);
-        self.ready.extend(fault);
+        self.ready.extend(self.now.fault.take().map(Err));
+        std::mem::swap(&mut self.now, &mut self.next);
     }
 }
 

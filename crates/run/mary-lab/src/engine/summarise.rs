@@ -1,9 +1,10 @@
 //! From verdicts to numbers with intervals. Verdicts are sorted by a hash of item and trial before anything
 //! is added up, so that a resumed run's summary is the same to the last bit.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ahash::AHashMap;
 use mary_contract::{
     Breakdown, ChanceTest, Estimate, FAMILIES_FIXED, Judgement, Measure, Metric, OVER_FLOOR,
     Outcome, RunManifest, RunSummary, START_MEASURE, Sample, SampleId, SummaryRow, Task, TaskCard,
@@ -11,6 +12,7 @@ use mary_contract::{
 };
 use mary_stats::crossed::{Crossed, mean_crossed};
 use mary_stats::{Interval, Moments, multiple, p_of_interval};
+use rayon::prelude::*;
 
 use crate::engine::constant::Answers;
 use crate::engine::starts;
@@ -45,13 +47,8 @@ impl<'a> From<&'a Sample> for Verdict<'a> {
 /// Tokens and money of one sample.
 pub fn usage(sample: &Sample) -> Usage {
     let mut total = Usage::default();
-    for reply in sample
-        .exchanges
-        .iter()
-        .filter_map(|e| e.reply.as_ref().ok())
-    {
-        total += reply.meta.usage;
-    }
+    let replies = sample.exchanges.iter().flat_map(|e| &e.reply);
+    replies.for_each(|reply| total += reply.meta.usage);
     total
 }
 
@@ -294,7 +291,7 @@ impl Tally {
     fn rank(&mut self) {
         let mut order: Vec<usize> = (0..self.places.len()).collect();
         order.sort_unstable_by_key(|&sample| self.places[sample]);
-        let mut clusters: HashMap<u64, u64> = HashMap::new();
+        let mut clusters: AHashMap<u64, u64> = AHashMap::new();
         for (rank, sample) in order.into_iter().enumerate() {
             let next = clusters.len() as u64;
             let cluster = *clusters.entry(self.places[sample].1).or_insert(next);
@@ -331,31 +328,21 @@ impl Tally {
             Unit::Fixed => range(&entries),
             Unit::Sampled(_) => by_family(entries)?.estimate(),
         };
-        // One list of entries at a time.
         let entries = |values: &Values| values.entries(&self.places);
-        let mut measures: Vec<Measure> = self
-            .measures
-            .iter()
-            .filter_map(|(name, values)| {
-                Some(Measure::new(name.clone(), by_unit(entries(values))?))
-            })
-            .collect();
-        if families.is_some() {
-            measures.extend(
-                over(entries(&self.scores), clustered)
-                    .map(|estimate| Measure::new(FAMILIES_FIXED, estimate)),
-            );
-        }
+        let measure = |(name, values): (&String, &Values)| {
+            Some(Measure::new(name.clone(), by_unit(entries(values))?))
+        };
+        let mut measures: Vec<Measure> = self.measures.par_iter().filter_map(measure).collect();
+        let drawn = families.as_ref();
+        let fixed = drawn.and_then(|_| over(entries(&self.scores), clustered));
+        measures.extend(fixed.map(|e| Measure::new(FAMILIES_FIXED, e)));
         measures.extend(more);
-        let breakdowns = self.tags.iter().map(|(tag, values)| {
-            let values = values
-                .iter()
-                .filter_map(|(value, scores)| {
-                    Some((value.clone(), over(self.of_tag(scores), clustered)?))
-                })
-                .collect();
-            let tag = tag.clone();
-            Breakdown { tag, values }
+        let of_value = |(value, scores): (&String, &Vec<u32>)| {
+            Some((value.clone(), over(self.of_tag(scores), clustered)?))
+        };
+        let breakdowns = self.tags.par_iter().map(|(tag, values)| Breakdown {
+            tag: tag.clone(),
+            values: values.par_iter().filter_map(of_value).collect(),
         });
         // Of items that are all there are nothing is tested.
         let p = |values: &Values, null: f64| match unit {
@@ -465,21 +452,15 @@ impl Account {
 /// Scores over families, each with its clusters in it, or over both where clusters run across families.
 fn over_families(mut entries: Vec<Entry>, families: &Families) -> Option<Account> {
     let family = |e: &Entry| families[e.0 as usize].unwrap_or(e.1);
-    let mut within: HashMap<u64, u64> = HashMap::new();
+    let mut within: AHashMap<u64, u64> = AHashMap::new();
     let across = |e: &Entry| *within.entry(e.1).or_insert(family(e)) != family(e);
     let shares = entries.iter().all(|e| (0.0..=1.0).contains(&e.2));
     if shares && entries.iter().any(across) {
         entries.sort_unstable_by_key(|e| e.0);
         let scores: Vec<f64> = entries.iter().map(|e| e.2).collect();
-        let ids = |of: &dyn Fn(&Entry) -> u64| -> Vec<usize> {
-            let mut known = BTreeMap::new();
-            let mut number = |name: u64| {
-                let next = known.len();
-                *known.entry(name).or_insert(next)
-            };
-            entries.iter().map(|e| number(of(e))).collect()
-        };
-        let found = mean_crossed(&scores, &ids(&family), &ids(&|e| e.1));
+        let of_families: Vec<usize> = entries.iter().map(|e| family(e) as usize).collect();
+        let clusters: Vec<usize> = entries.iter().map(|e| e.1 as usize).collect();
+        let found = mean_crossed(&scores, &of_families, &clusters);
         return found.ok().map(Account::TwoWay);
     }
     let of = |e: Entry| (e.0, family(&e), e.2);
