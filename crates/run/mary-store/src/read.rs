@@ -3,11 +3,13 @@
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::{JoinHandle, spawn};
 
+use mary_contract::Sample;
 use mary_contract::line::{self, Verdict};
-use mary_contract::{Sample, StoreError};
 use mary_platform::open_plain;
 use rayon::prelude::*;
 
@@ -19,6 +21,8 @@ struct Lines {
     path: PathBuf,
     reader: Option<BufReader<File>>,
     replaced: Arc<HashSet<u64>>,
+    /// Room for a group.
+    bytes: Vec<u8>,
     offset: u64,
     end: u64,
     number: usize,
@@ -32,6 +36,7 @@ impl Lines {
             path: path.to_owned(),
             reader,
             replaced: Arc::clone(&index.replaced),
+            bytes: Vec::new(),
             offset: 0,
             end: index.end,
             number: 0,
@@ -59,6 +64,36 @@ impl Lines {
             bytes.truncate(start);
         }
         Ok(None)
+    }
+
+    /// What up to so many lines hold, read by all threads.
+    fn group<T: Send>(mut self, most: usize, read: Reading<T>) -> Group<T> {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        // Where each line begins in the log and ends in `bytes`, and its number.
+        let (mut found, mut fault) = (Vec::<(u64, usize, usize)>::new(), None);
+        while found.len() < most && bytes.len() < MOST_BYTES {
+            match self.advance(&mut bytes) {
+                Ok(Some(at)) => found.push((at, bytes.len(), self.number)),
+                Ok(None) => break,
+                Err(e) => {
+                    // After an I/O error the place in the file is unknown: say it once and end.
+                    self.reader = None;
+                    fault = Some(Err(e));
+                    break;
+                }
+            }
+        }
+        let read = |i: usize| {
+            let (at, end, number) = found[i];
+            let start = i.checked_sub(1).map_or(0, |before| found[before].1);
+            read(&bytes[start..end], at).map_err(|e| unreadable(&self.path, number, &e))
+        };
+        let all = (0..found.len()).into_par_iter().with_min_len(64).map(read);
+        let mut all: Vec<_> = all.collect();
+        all.extend(fault);
+        self.bytes = bytes;
+        (all, self)
     }
 }
 
@@ -114,43 +149,18 @@ pub(crate) fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
 const MOST_LINES: usize = 8_192;
 const MOST_BYTES: usize = 8 << 20;
 
-/// Some lines of a log.
-#[derive(Default)]
-struct Group {
-    bytes: Vec<u8>,
-    /// Where each line begins in the log and ends in `bytes`, and its number.
-    found: Vec<(u64, usize, usize)>,
-    /// What ended the lines before their time.
-    fault: Option<StoreError>,
-}
-
-impl Group {
-    fn fill(&mut self, lines: &mut Lines, most: usize) {
-        self.bytes.clear();
-        self.found.clear();
-        while self.found.len() < most && self.bytes.len() < MOST_BYTES {
-            match lines.advance(&mut self.bytes) {
-                Ok(Some(at)) => self.found.push((at, self.bytes.len(), lines.number)),
-                Ok(None) => break,
-                Err(e) => {
-                    // After an I/O error the place in the file is unknown: say it once and end.
-                    lines.reader = None;
-                    self.fault = Some(e);
-                    break;
-                }
-            }
-        }
-    }
-}
+/// How a line is read that begins at this byte of the log.
+type Reading<T> = fn(&[u8], u64) -> Result<T, serde_json::Error>;
+/// What some lines hold, and the lines that come after them.
+type Group<T> = (Vec<Result<T>>, Lines);
 
 /// What lines hold, in their order. They are taken in groups, each twice as large as the one before it up to a limit, and
-/// read by all threads while the next are fetched: who wants the first alone does not wait for the rest.
+/// read by all threads while the group before them is used: who wants the first alone does not wait for the rest.
 pub struct InGroups<T> {
-    lines: Lines,
-    read: fn(&[u8], u64) -> Result<T, serde_json::Error>,
+    read: Reading<T>,
     size: usize,
-    now: Group,
-    next: Group,
+    /// Lines that nobody reads yet, or a thread that reads them.
+    next: Option<Result<Lines, JoinHandle<Group<T>>>>,
     ready: VecDeque<Result<T>>,
 }
 
@@ -171,43 +181,36 @@ impl Verdicts {
     }
 }
 
-impl<T: Send> InGroups<T> {
-    fn new(
-        path: &Path,
-        index: &Index,
-        read: fn(&[u8], u64) -> Result<T, serde_json::Error>,
-    ) -> Result<Self> {
-        let (mut lines, mut now, size) = (Lines::open(path, index)?, Group::default(), 16);
-        now.fill(&mut lines, size);
+impl<T: Send + 'static> InGroups<T> {
+    fn new(path: &Path, index: &Index, read: Reading<T>) -> Result<Self> {
+        let next = Some(Ok(Lines::open(path, index)?));
         Ok(Self {
-            lines,
             read,
-            size,
-            now,
-            next: Group::default(),
+            size: 16,
+            next,
             ready: VecDeque::new(),
         })
     }
 
     fn read_group(&mut self) {
-        self.size = (self.size * 2).min(MOST_LINES);
-        let (now, next, lines) = (&self.now, &mut self.next, &mut self.lines);
-        let (path, read, size) = (lines.path.clone(), self.read, self.size);
-        let read = |i: usize| {
-            let (at, end, number) = now.found[i];
-            let start = i.checked_sub(1).map_or(0, |before| now.found[before].1);
-            read(&now.bytes[start..end], at).map_err(|e| unreadable(&path, number, &e))
+        let (found, lines) = match self.next.take() {
+            Some(Ok(lines)) => lines.group(self.size, self.read),
+            Some(Err(thread)) => thread.join().unwrap_or_else(|e| resume_unwind(e)),
+            None => return,
         };
-        let all = (0..now.found.len()).into_par_iter().with_min_len(64);
-        let all = || all.map(read).collect::<Vec<_>>();
-        let (all, ()) = rayon::join(all, || next.fill(lines, size));
-        self.ready.extend(all);
-        self.ready.extend(self.now.fault.take().map(Err));
-        std::mem::swap(&mut self.now, &mut self.next);
+        self.size = (self.size * 2).min(MOST_LINES);
+        let (size, read) = (self.size, self.read);
+        // A thread of the pool does not wait for one that may wait for the pool.
+        self.next = match rayon::current_thread_index() {
+            _ if found.is_empty() => None,
+            Some(_) => Some(Ok(lines)),
+            None => Some(Err(spawn(move || lines.group(size, read)))),
+        };
+        self.ready.extend(found);
     }
 }
 
-impl<T: Send> Iterator for InGroups<T> {
+impl<T: Send + 'static> Iterator for InGroups<T> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Self::Item> {
