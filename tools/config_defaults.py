@@ -31,9 +31,9 @@ TYPES = (
     "gemma vaultgemma smollm3 ministral ministral3 olmo3 exaone4 cohere cohere2 starcoder2 nemotron arcee jais2 "
     "persimmon glm glm4 helium ernie4_5 seed_oss cwm internlm3 iquestcoder hyperclovax gpt_bigcode openai-gpt "
     "gpt-sw3 biogpt mpt camembert distilbert mamba falcon_mamba mamba2 bamba granitemoehybrid deberta-v2 modernbert "
-    "t5 mt5 umt5"
+    "t5 mt5 umt5 qwen3_next qwen3_5_text qwen3_5_moe_text gpt_oss lfm2"
 ).split()
-WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip siglip".split()
+WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip siglip qwen3_5 qwen3_5_moe".split()
 # Names that files used before transformers settled on one, beside those it maps itself.
 OLD_NAMES = {
     "falcon": {"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_head_kv": "num_kv_heads"},
@@ -45,8 +45,8 @@ OLD_NAMES = {
 
 def known():
     """Types that the readers name: a family that is not read yet gets no defaults."""
-    text = "".join(p.read_text() for p in [READERS.with_suffix(".rs"), *READERS.glob("*.rs")])
-    return set(re.findall(r'"([A-Za-z0-9_-]+)"', text))
+    files = [READERS.with_suffix(".rs"), *READERS.glob("*.rs"), READERS / "families.json"]
+    return set(re.findall(r'"([A-Za-z0-9_-]+)"', "".join(p.read_text() for p in files)))
 
 
 def defaults(kind, fields):
@@ -145,6 +145,14 @@ def variants(kind):
     if kind in ("qwen2_moe", "qwen3_moe"):
         yield "some layers", dict(own, num_experts=4, moe_intermediate_size=96, decoder_sparse_step=2)
         yield "dense layers", dict(own, num_experts=4, mlp_only_layers=[0, 2], norm_topk_prob=True)
+    if kind.startswith(("qwen3_next", "qwen3_5")):
+        yield "some attend", dict(own, num_key_value_heads=2, layer_types=["linear_attention", "full_attention", "linear_attention"])
+        yield "states", dict(own, num_key_value_heads=2, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8, linear_value_head_dim=16)
+    if kind == "lfm2":
+        yield "some attend", dict(own, num_key_value_heads=2, intermediate_size=96, full_attn_idxs=[1], block_ffn_dim_multiplier=1.5)
+        yield "old names", dict(own, num_key_value_heads=2, block_ff_dim=96, tie_embedding=False, block_auto_adjust_ff_dim=False)
+    if kind == "gpt_oss":
+        yield "stretched", dict(own, num_key_value_heads=2, head_dim=16, sliding_window=16, rope_theta=1000.0, rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512, "truncate": False})
     if kind == "gpt2":
         yield "inner", dict(own, n_inner=100)
     if kind == "gpt_neo":

@@ -17,7 +17,8 @@ without CUDA. Who packs and who unpacks:
                DeepSeek's weight_dequant
     bnb_*      bitsandbytes packs and unpacks (rows of 64 numbers, put together here: its code for processors, 0.50.2,
                gives other scales where a row of the matrix does not end with a block)
-    mxfp4      transformers' convert_moe_packed_tensors unpacks (gpt-oss' layout; tensors only, no model)
+    mxfp4      transformers' convert_moe_packed_tensors unpacks (gpt-oss' layout; tensors only)
+    gpt_oss    the same in a whole model
 """
 
 import argparse
@@ -263,7 +264,7 @@ def write(name, config, pack, settings, shards=1):
 
 
 def write_mxfp4(name):
-    """gpt-oss' experts: no model here has them, so that only their numbers are compared."""
+    """gpt-oss' experts, of which only the numbers are compared."""
     from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
     folder = HERE / name
@@ -285,10 +286,44 @@ def write_mxfp4(name):
     print(name)
 
 
+def write_gpt_oss(name):
+    """A model whose experts are blocks; their numbers are drawn as blocks, so that nothing is rounded."""
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
+    folder = HERE / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    tok = tokenizer()
+    tok.save(str(folder / "tokenizer.json"), pretty=False)
+    config = tf.GptOssConfig(**dict(SIZES, intermediate_size=64, num_hidden_layers=2), head_dim=16, sliding_window=5,
+                             num_local_experts=3, num_experts_per_tok=2)
+    model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").eval()
+    randomise(model)
+    g, tensors = torch.Generator().manual_seed(5), {}
+    for key, value in model.state_dict().items():
+        if key.endswith(("gate_up_proj", "down_proj")):
+            experts, inputs, outputs = value.shape
+            blocks = torch.randint(0, 256, (experts, outputs, inputs // 32, 16), generator=g, dtype=torch.uint8)
+            scales = torch.randint(121, 126, (experts, outputs, inputs // 32), generator=g, dtype=torch.uint8)
+            value.copy_(convert_moe_packed_tensors(blocks, scales, dtype=torch.float32))
+            tensors |= {f"{key}_blocks": blocks, f"{key}_scales": scales}
+        else:
+            value.copy_(value.bfloat16().float())
+            tensors[key] = value.bfloat16()
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    settings = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}
+    (folder / "config.json").write_text(json.dumps(config.to_dict() | {"quantization_config": settings}, indent=1) + "\n")
+    ids = tok.encode(TEXT).ids
+    with torch.no_grad():
+        logits = model.double()(input_ids=torch.tensor([ids])).logits[0]
+    (folder / "golden.json").write_text(json.dumps({"ids": ids, "logits": b64(logits.float().numpy())}) + "\n")
+    print(name)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--gptq", type=Path, required=True)
-    parser.add_argument("--awq", type=Path, required=True)
+    parser.add_argument("--gptq", type=Path)
+    parser.add_argument("--awq", type=Path)
     parser.add_argument("--only")
     args = parser.parse_args()
     group = dict(num_bits=4, type="int", strategy="group", group_size=GROUP)
@@ -320,6 +355,8 @@ def main():
             write(name, *make(), shards=2 if name == "ct_int4" else 1)
     if args.only in (None, "mxfp4"):
         write_mxfp4("mxfp4")
+    if args.only in (None, "gpt_oss"):
+        write_gpt_oss("gpt_oss")
 
 
 if __name__ == "__main__":

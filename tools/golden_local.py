@@ -124,11 +124,18 @@ def cases():
     second = dict(LLAMA, num_hidden_layers=3, mamba_n_heads=8, mamba_d_state=8, mamba_n_groups=2, mamba_chunk_size=4)
     yield "bamba", tf.BambaConfig(**second, attn_layer_indices=[1]), auto
     yield "granitemoehybrid", tf.GraniteMoeHybridConfig(**second, num_local_experts=0, shared_intermediate_size=48, layer_types=["linear_attention", "full_attention", "linear_attention"], embedding_multiplier=3.0, attention_multiplier=0.25, residual_multiplier=0.4, logits_scaling=2.0), auto
+    linear = dict(linear_key_head_dim=8, linear_value_head_dim=12, linear_num_key_heads=2, linear_num_value_heads=4, head_dim=16)
+    experts = dict(num_experts=4, moe_intermediate_size=24, shared_expert_intermediate_size=40, num_experts_per_tok=2)
+    yield "qwen3_next", tf.Qwen3NextConfig(**four, **linear, **experts, mlp_only_layers=[1]), auto
+    yield "qwen3_5", tf.Qwen3_5TextConfig(**four, **linear, attention_bias=True), auto
+    yield "qwen3_5_moe", tf.Qwen3_5MoeTextConfig(**four, **linear, **experts), auto
+    yield "lfm2", tf.Lfm2Config(**dict(LLAMA, num_hidden_layers=3), conv_L_cache=3, conv_bias=True, block_multiple_of=16, block_ffn_dim_multiplier=1.5, full_attn_idxs=[1]), auto
     few = dict(num_experts_per_tok=2)
     yield "mixtral", tf.MixtralConfig(**LLAMA, num_local_experts=4, sliding_window=5, **few), auto
     yield "qwen2_moe", tf.Qwen2MoeConfig(**LLAMA, num_experts=4, moe_intermediate_size=24, shared_expert_intermediate_size=40, **few), auto
     yield "qwen3_moe", tf.Qwen3MoeConfig(**dict(LLAMA, num_hidden_layers=3), head_dim=16, num_experts=6, moe_intermediate_size=24, norm_topk_prob=True, mlp_only_layers=[1], num_experts_per_tok=3), auto
     yield "olmoe", tf.OlmoeConfig(**LLAMA, num_experts=4, **few), auto
+    yield "gpt_oss", tf.GptOssConfig(**dict(LLAMA, intermediate_size=40), head_dim=16, sliding_window=5, num_local_experts=4, **few), auto
     yield "opt", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=32), auto
     yield "opt_350m", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=16, do_layer_norm_before=False), auto
     enc = dict(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=64)
@@ -203,6 +210,8 @@ def tiny(only):
             first_qwen(folder, config)
         if name == "llava_llama":
             first_llava(folder)
+        if name == "qwen3_5_moe":
+            stack_experts(folder)
         t.save(str(folder / "tokenizer.json"))
         golden = {
             "made_with": f"transformers {tf.__version__}, torch {torch.__version__}, eager attention, f32",
@@ -255,6 +264,23 @@ def first_llava(folder):
     config.update(model_type="llava_llama", architectures=["LlavaLlamaForCausalLM"], mm_hidden_size=16,
                   mm_projector_type="linear", mm_vision_tower="openai/clip-vit-large-patch14-336", mm_use_im_start_end=False)
     (folder / "config.json").write_text(json.dumps(config))
+
+
+def stack_experts(folder):
+    """All experts of a layer in one tensor, as transformers holds them and some published files do."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    tensors, stacks = load_file(path), {}
+    for name in [n for n in tensors if ".mlp.experts." in n and n.endswith("_proj.weight")]:
+        before, number, part = name.replace(".weight", "").rsplit(".", 2)
+        stacks.setdefault(before, {}).setdefault(int(number), {})[part] = tensors.pop(name)
+    for before, experts in stacks.items():
+        every = [experts[i] for i in sorted(experts)]
+        tensors[f"{before}.gate_up_proj"] = torch.stack([torch.cat([e["gate_proj"], e["up_proj"]]) for e in every])
+        tensors[f"{before}.down_proj"] = torch.stack([e["down_proj"] for e in every])
+    save_file(tensors, path, metadata={"format": "pt"})
 
 
 def prune(folder):

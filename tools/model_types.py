@@ -6,6 +6,7 @@
 
 What runs is read from the sources of mary-weights. Why something does not is told by a word in its modelling code, or below.
 """
+import json
 import re
 import sys
 from pathlib import Path
@@ -34,7 +35,7 @@ TOLD = {
     "ernie": "task vectors", "megatron-bert": "norms before", "roberta-prelayernorm": "norms before", "xlm-roberta-xl": "norms before",
     "rembert": "projected embedding", "roc_bert": "shapes and sounds", "xmod": "language adapters", "esm": "rotations in encoders", "esmc": "rotations in encoders",
     "tapas": "tables", "layoutlm": "page layout", "bert-generation": "other layout", "data2vec-text": "other tensor names", "granitemoe_swa": "another routing",
-    "granitemoeshared": "another routing", **{f"qwen3_5{x}": "another recurrence" for x in ("", "_text", "_moe", "_moe_text")},
+    "granitemoeshared": "another routing",
     "yoso": "hashed attention", "mra": "approximated attention", "longformer": "windows both ways", "perceiver": "latent array",
 }
 WORDS = [
@@ -49,8 +50,7 @@ WORDS = [
 
 def known():
     text = "".join(path.read_text() for path in [READERS.with_suffix(".rs"), *READERS.glob("*.rs")])
-    lists = re.findall(r"(?:types: |in_folders\(\s*)&\[(.*?)\]", text, re.S)
-    found = set(re.findall(r'"([^"]+)"', " ".join(lists)))
+    found = {kind for family in json.loads((READERS / "families.json").read_text()) for kind in family["types"]}
     wrappers = text[text.index("const WRAPPERS"):]
     return found | set(re.findall(r'\("([a-z0-9_]+)", "', wrappers[:wrappers.index("];")]))
 

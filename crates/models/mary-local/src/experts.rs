@@ -1,6 +1,8 @@
 //! Experts: which of them each token takes, and the products of only those rows that take one. The router's
 //! scores come back to the processor; a device answers the same few calls as for any other block.
 
+use rayon::prelude::*;
+
 use crate::config::Experts;
 use crate::kernels::Backend;
 use crate::transformer::{DenseOf, ExpertsOf, Transformer, WorkOf};
@@ -31,6 +33,19 @@ pub(crate) fn route(scores: &[f32], experts: &Experts) -> Vec<Taken> {
         }
     }
     taken
+}
+
+/// gpt-oss: a gate, cut off above, and what it opens, cut off on both sides.
+fn open_pairs(both: &[f32]) -> Vec<f32> {
+    const MOST: f32 = 7.0;
+    let open = |pair: &[f32]| {
+        let (gate, up) = (pair[0].min(MOST), pair[1].clamp(-MOST, MOST));
+        gate / (1.0 + (-1.702 * gate).exp()) * (up + 1.0)
+    };
+    both.par_chunks_exact(2)
+        .with_min_len(1 << 12)
+        .map(open)
+        .collect()
 }
 
 impl<B: Backend> Transformer<B> {
@@ -66,8 +81,16 @@ impl<B: Backend> Transformer<B> {
         let (a, b, n) = (&self.architecture, &self.backend, taken.rows.len());
         let extent = work.extent(n);
         b.linear(&work.second, extent, &of.up, &mut work.wide, false);
-        let shape = (width, a.mlp.gated);
-        b.activate(&work.wide, n, shape, a.mlp.activation, &mut work.narrow);
+        match a.experts.is_some_and(|e| e.pairs) {
+            true => {
+                let both = b.download(&work.wide, n * 2 * width);
+                b.upload(&open_pairs(&both), &mut work.narrow);
+            }
+            false => {
+                let shape = (width, a.mlp.gated);
+                b.activate(&work.wide, n, shape, a.mlp.activation, &mut work.narrow);
+            }
+        }
         b.linear(&work.narrow, extent, &of.down, &mut work.expert, false);
         let to = (taken.rows.as_slice(), taken.weights.as_slice());
         b.add_rows(&work.expert, a.hidden, to, &mut work.x);
@@ -85,6 +108,7 @@ mod tests {
             intermediate: 1,
             normalised,
             shared: None,
+            pairs: false,
         }
     }
 

@@ -309,6 +309,14 @@ pub enum Weights {
 }
 
 impl Weights {
+    pub fn outputs(&self) -> usize {
+        match self {
+            Self::Plain { outputs, .. } => *outputs,
+            Self::Stored(stored) => stored.outputs,
+            Self::Blocks { blocks, .. } => blocks.outputs(),
+        }
+    }
+
     /// `outputs` rows of `inputs` numbers.
     pub fn plain(data: Vec<f32>, outputs: usize, inputs: usize) -> Self {
         Self::Plain {

@@ -346,16 +346,23 @@ impl<'a, B: Backend> Loader<'a, B> {
 
     /// Tensors whose outputs stand side by side, as one layer.
     fn linear(&self, names: &[(String, usize)], inputs: usize) -> Result<B::Linear> {
-        let mut parts = vec![];
-        let mut bias: Vec<f32> = vec![];
-        let mut biased = false;
-        for (name, outputs) in names {
-            parts.push(self.weights(name, *outputs, inputs)?);
-            let own = self.bias(name, *outputs)?;
-            biased |= own.is_some();
-            bias.extend(own.unwrap_or_else(|| vec![0.0; *outputs]));
+        let part = |(name, outputs): &(String, usize)| {
+            let weights = self.weights(name, *outputs, inputs)?;
+            Ok((weights, self.bias(name, *outputs)?))
+        };
+        let parts: Vec<_> = names.iter().map(part).collect::<Result<_>>()?;
+        Ok(self.joined(parts))
+    }
+
+    /// Matrices for the same rows, and their biases where they have some, as one layer.
+    fn joined(&self, parts: Vec<(Weights, Option<Vec<f32>>)>) -> B::Linear {
+        let biased = parts.iter().any(|(_, bias)| bias.is_some());
+        let (mut all, mut bias) = (vec![], vec![]);
+        for (weights, own) in parts {
+            bias.extend(own.unwrap_or_else(|| vec![0.0; weights.outputs()]));
+            all.push(weights);
         }
-        Ok(self.backend.prepare(join(parts), biased.then_some(bias)))
+        self.backend.prepare(join(all), biased.then_some(bias))
     }
 
     /// A matrix as `[outputs, inputs]` in plain numbers, however it is stored.

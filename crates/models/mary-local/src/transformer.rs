@@ -11,7 +11,7 @@ mod patterns;
 pub use crate::batch::Batch;
 use crate::config::{Block, QkNorm};
 use crate::errors::{Result, bad_request};
-use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, RelativeOf, Spans};
+use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, Spans};
 pub(crate) use across::Sources;
 pub(crate) use changed::Following;
 pub use changed::{Cells, NewValue, Part, Script, Seen, Spot};
@@ -128,7 +128,7 @@ impl<B: Backend> Transformer<B> {
         let mut coming = Coming::default();
         for layer in self.layers.clone() {
             if fused {
-                self.attend(&pass(layer), None, cache, work);
+                self.attend(&pass(layer), self.held(layer), cache, work);
                 let next = (layer + 1 < self.layers.end).then(|| pass(layer + 1));
                 self.between(Some(&pass(layer)), next.as_ref(), cache, work);
             } else {
@@ -418,8 +418,8 @@ impl<B: Backend> Transformer<B> {
         let rotary = kind.rope.and_then(|r| pass.rotary.get(r));
         let place = (&mut *cache, pass.store);
         b.place(&mut work.qkv, &heads, norms, rotary, place, pass.plan);
-        self.patterns(pass, cache, work);
-        self.attend(pass, block.relative.as_ref(), cache, work);
+        self.patterns(pass, block, cache, work);
+        self.attend(pass, Some(block), cache, work);
         if let Some(gate) = &block.gate {
             self.open_gate(gate, rows, work);
         }
@@ -429,7 +429,7 @@ impl<B: Backend> Transformer<B> {
     fn attend(
         &self,
         pass: &Pass<'_, '_, B>,
-        relative: Option<&RelativeOf>,
+        block: Option<&BlockOf<B>>,
         cache: &B::Cache,
         work: &mut WorkOf<B>,
     ) {
@@ -446,9 +446,10 @@ impl<B: Backend> Transformer<B> {
                 window: kind.window,
                 alibi: self.alibi.as_ref(),
                 reach: pass.reach,
+                sinks: block.and_then(|block| block.sinks.as_deref()),
             },
         };
-        match relative {
+        match block.and_then(|block| block.relative.as_ref()) {
             Some(far) => b.attend_far(&work.qkv, pass.plan, (&call, far), &mut work.attended),
             None => b.attend(&work.qkv, pass.plan, &call, &mut work.attended),
         }

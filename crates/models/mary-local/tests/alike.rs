@@ -15,12 +15,16 @@ use crate::parity::FAMILIES;
 use crate::serving::{TestQueue, open_on, requests, score, serve};
 
 /// Families whose layers carry a state: their blocks are not fetched.
-pub const CARRYING: [&str; 9] = [
+pub const CARRYING: [&str; 13] = [
     "mamba",
     "falcon_mamba",
     "mamba2",
     "bamba",
     "granitemoehybrid",
+    "qwen3_next",
+    "qwen3_5",
+    "qwen3_5_moe",
+    "lfm2",
     // Their streams are averages over all blocks before.
     "gpt_bert_ltg",
     "gpt_bert_babylm",
@@ -103,6 +107,9 @@ fn a_score_is_that_of_the_text_alone_to_the_last_bit() {
         "mamba",
         "mamba2",
         "bamba",
+        "qwen3_next",
+        "lfm2",
+        "gpt_oss",
         "gpt_bert_ltg",
         "../golden_pairs/t5",
         "../golden_pairs/umt5",
@@ -159,6 +166,7 @@ fn a_hidden_state_is_that_of_the_text_alone_to_the_last_bit() {
         "mamba",
         "mamba2",
         "bamba",
+        "qwen3_5",
         "gpt_bert_ltg",
         "../golden_pairs/t5",
     ] {
@@ -237,9 +245,9 @@ fn a_score_of_quantised_weights_is_that_of_the_text_alone() {
 /// Prompts whose answers end at different times, so that the number of rows changes while one is written.
 #[test]
 fn an_answer_is_that_of_the_prompt_alone() {
-    let families = ["llama", "mamba", "bamba", "../golden_pairs/t5_gated"];
+    let families = "llama mamba bamba qwen3_5_moe lfm2 ../golden_pairs/t5_gated".split(' ');
     let both = |name| ["auto", "vectors"].map(|multiplier| (name, multiplier));
-    for (name, multiplier) in families.into_iter().flat_map(both) {
+    for (name, multiplier) in families.flat_map(both) {
         let model = |batch| open_on(2, name, Some(batch), &[("matmul", multiplier)]);
         let prompts: Vec<Generate> = (0..14)
             .map(|i| Generate {

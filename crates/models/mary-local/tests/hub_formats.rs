@@ -117,7 +117,26 @@ fn a_card_says_how_weights_are_kept_and_what_takes_more_memory() {
     }
 }
 
-/// gpt-oss' experts; no architecture here has them, so that only their numbers are compared.
+#[test]
+fn gpt_oss_keeps_its_experts_in_blocks_and_computes_what_transformers_computes() {
+    let (ids, want) = expected("gpt_oss");
+    for (matmul, held) in [("auto", "2"), ("vectors", "2"), ("auto", "0")] {
+        let model = opened("gpt_oss", &[("matmul", matmul), ("held", held)]);
+        let checkpoint = model.checkpoint();
+        let info = checkpoint.info("model.layers.1.mlp.experts.down_proj");
+        assert_eq!(info.unwrap().dtype.name(), "MXFP4");
+        for writing in [false, true].into_iter().take(1 + usize::from(held == "2")) {
+            let got = logits(&model, &ids, writing);
+            for error in [relative(&got, &want), log_probs(&got, &want, &ids)] {
+                assert!(
+                    error < 2e-6,
+                    "{matmul}, {held} held, writing {writing}: {error}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn experts_in_mxfp4_are_the_numbers_that_transformers_unpacks() {
     let text = std::fs::read_to_string(folder("mxfp4").join("golden.json")).unwrap();

@@ -59,6 +59,15 @@ impl RawBytes {
         let range = 0..bytes.all().len();
         Ok(Self { bytes, range })
     }
+
+    /// Some of these bytes, which need no memory of their own.
+    pub fn part(&self, part: Range<usize>) -> Self {
+        let at = |place: usize| self.range.end.min(self.range.start + place);
+        Self {
+            bytes: self.bytes.clone(),
+            range: at(part.start)..at(part.end),
+        }
+    }
 }
 
 fn map(path: &Path) -> io::Result<Bytes> {

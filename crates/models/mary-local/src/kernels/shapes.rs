@@ -167,6 +167,8 @@ pub struct AttentionSettings<'a> {
     pub alibi: Option<&'a Alibi>,
     /// Positions of the picture that each row is part of, seen in both directions; empty where none is.
     pub reach: &'a [(usize, usize)],
+    /// A score of each head's own, which weighs nothing.
+    pub sinks: Option<&'a [f32]>,
 }
 
 /// Linear biases of attention, one slope for each head.

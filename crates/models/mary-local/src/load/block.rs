@@ -1,10 +1,14 @@
 //! One block: attention with its norms, and the feed-forward block or its experts.
 
+use std::ops::Range;
+
 use mary_weights::TensorInfo;
 
 use super::order::{join, scaled, transpose, ungroup, unweave};
 use super::{Loader, not_there};
-use crate::config::{Distances, ExpertNames, QkNorm, QkvLayout, QkvNames, Recurrence, Relative};
+use crate::config::{
+    Carrying, Distances, ExpertNames, HeadGate, QkNorm, QkvLayout, QkvNames, Recurrence, Relative,
+};
 use crate::errors::Result;
 use crate::kernels::{Backend, Extent, MixerOf, NormOf, RelativeOf, Stored, Weights};
 use crate::transformer::{AcrossOf, BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf};
@@ -22,10 +26,7 @@ impl<B: Backend> Loader<'_, B> {
         Ok(BlockOf {
             attn_norm: norm(n.attn_norm)?,
             qkv: match a.carries(layer) {
-                Some(r) => {
-                    let name = self.in_mixer(layer, "in_proj.weight");
-                    self.linear(&[(name, r.projected())], a.hidden)?
-                }
+                Some(r) => self.carried(layer, r)?,
                 None => self.qkv(layer)?,
             },
             qk_norms: self.qk_norms(layer)?,
@@ -45,6 +46,10 @@ impl<B: Backend> Loader<'_, B> {
                 .relative
                 .map(|r| self.relative(layer, r))
                 .transpose()?,
+            sinks: match a.attention.sinks {
+                true => Some(self.needed(&self.in_layer(layer, "self_attn", "sinks"), a.heads)?),
+                false => None,
+            },
             mlp_norm: norm(n.mlp_norm)?,
             mlp: self.mlp(layer)?,
             post_mlp_norm: norm(n.post_norms.1)?,
@@ -100,6 +105,104 @@ impl<B: Backend> Loader<'_, B> {
         Ok((all, None))
     }
 
+    /// The first projection of a layer that carries a state: gates, what is convolved, and steps.
+    fn carried(&self, layer: usize, r: Recurrence) -> Result<B::Linear> {
+        let names = self.in_projections(layer, &r);
+        let [(joined, _), (steps, _)] = &names[..] else {
+            return self.linear(&names, self.architecture.hidden);
+        };
+        let (keys, each) = (r.state, r.heads / r.groups);
+        let values = r.inner / r.groups;
+        let last = 2 * keys + values;
+        let parts = [last..last + values, 0..keys, keys..2 * keys, 2 * keys..last];
+        let wide = self.ungrouped(joined, last + values, &parts)?;
+        let steps = self.ungrouped(steps, 2 * each, &[each..2 * each, 0..each])?;
+        Ok(self.backend.prepare(join(vec![wide, steps]), None))
+    }
+
+    /// Some rows of every group of `size`, part after part.
+    fn ungrouped(&self, name: &str, size: usize, parts: &[Range<usize>]) -> Result<Weights> {
+        let hidden = self.architecture.hidden;
+        let rows = self.rows_of(name, hidden);
+        let outputs = rows / size * parts.iter().map(Range::len).sum::<usize>();
+        Ok(match self.stored(name, rows, hidden) {
+            Some(stored) => {
+                let bytes = ungroup(&stored.bytes, stored.bytes.len() / rows, size, parts).into();
+                Weights::Stored(Stored {
+                    bytes,
+                    outputs,
+                    ..stored
+                })
+            }
+            None => {
+                let data = ungroup(&self.plain(name, rows, hidden)?, hidden, size, parts);
+                Weights::plain(data, outputs, hidden)
+            }
+        })
+    }
+
+    /// How many rows of so many numbers a tensor has.
+    fn rows_of(&self, name: &str, inputs: usize) -> usize {
+        let numbers = |info: &TensorInfo| info.shape.iter().product::<usize>();
+        self.checkpoint.info(name).map_or(0, numbers) / inputs
+    }
+
+    /// The products of all experts of a layer, whose matrices lie in one tensor.
+    fn stack(
+        &self,
+        name: &str,
+        turned: bool,
+        (outputs, inputs): (usize, usize),
+    ) -> Result<Vec<B::Linear>> {
+        let (size, rows) = (
+            outputs * inputs,
+            self.rows_of(name, outputs * inputs) * outputs,
+        );
+        let each = |data: Vec<f32>| -> Vec<Weights> {
+            let one = |data: &[f32]| match turned {
+                true => transpose(data, inputs, outputs),
+                false => data.to_vec(),
+            };
+            let all = data.chunks_exact(size);
+            all.map(|data| Weights::plain(one(data), outputs, inputs))
+                .collect()
+        };
+        let all = match (
+            self.blocks(name, rows, inputs),
+            self.stored(name, rows, inputs),
+        ) {
+            (Some(blocks), _) => {
+                let keep = self.settings.keep_unpacked;
+                let some = |first| Weights::Blocks {
+                    blocks: blocks.some(first, outputs),
+                    keep,
+                };
+                (0..rows).step_by(outputs).map(some).collect()
+            }
+            (None, Some(stored)) if !turned => {
+                let width = stored.bytes.len() / rows * outputs;
+                let some = |at: usize| {
+                    Weights::Stored(Stored {
+                        bytes: stored.bytes.part(at..at + width),
+                        outputs,
+                        ..stored
+                    })
+                };
+                (0..stored.bytes.len()).step_by(width).map(some).collect()
+            }
+            _ => each(self.read(name)?),
+        };
+        let biases = format!("{name}_bias");
+        let biases = self.has(&biases).then(|| self.read(&biases)).transpose()?;
+        let bias = |at: usize| {
+            biases
+                .as_ref()
+                .map(|b| b[at * outputs..][..outputs].to_vec())
+        };
+        let one = |(at, weights)| self.backend.prepare(vec![weights], bias(at));
+        Ok(all.into_iter().enumerate().map(one).collect())
+    }
+
     /// What a layer that carries a state has between its two projections.
     fn mixer(&self, layer: usize, r: Recurrence) -> Result<MixerOf<B::Linear, B::Vector>> {
         let name = |part: &str| self.in_mixer(layer, part);
@@ -127,19 +230,41 @@ impl<B: Backend> Loader<'_, B> {
         } else {
             "dt_bias"
         };
-        let bias = self.optional(&name("conv1d.bias"), conv)?;
+        let (weight, bias) = r.convolution();
+        let bias = self.optional(&name(bias), conv)?;
         let vector = |x| self.backend.vector(x);
+        let weight = vector(transpose(&read(weight)?, conv, r.kernel));
+        let bias = vector(bias.unwrap_or_else(|| vec![0.0; conv]));
+        if r.how == Carrying::Convolves {
+            let none = || vector(vec![]);
+            return Ok(MixerOf {
+                shape: r,
+                conv: weight,
+                conv_bias: bias,
+                steps,
+                step_bias: none(),
+                decay: none(),
+                skip: none(),
+                norm: None,
+            });
+        }
         Ok(MixerOf {
             shape: r,
-            conv: vector(transpose(&read("conv1d.weight")?, conv, r.kernel)),
-            conv_bias: vector(bias.unwrap_or_else(|| vec![0.0; conv])),
+            conv: weight,
+            conv_bias: bias,
             steps,
             step_bias: vector(self.needed(&name(step_bias), r.heads)?),
             decay: vector(read("A_log")?.iter().map(|x| -x.exp()).collect()),
-            skip: vector(self.needed(&name("D"), r.heads)?),
+            skip: vector(match r.how {
+                Carrying::Corrects => vec![0.0; r.heads],
+                _ => self.needed(&name("D"), r.heads)?,
+            }),
             norm: match r.rank {
                 Some(_) => None,
-                None => Some(vector(self.needed(&name("norm.weight"), r.inner)?)),
+                None => {
+                    let weight = self.needed(&name("norm.weight"), r.normed())?;
+                    Some(vector(weight.repeat(r.inner / r.normed())))
+                }
             },
         })
     }
@@ -166,14 +291,30 @@ impl<B: Backend> Loader<'_, B> {
     fn gate(&self, layer: usize) -> Result<Option<GateOf<B>>> {
         let a = self.architecture;
         let names = self.qkv_names(layer);
-        let ([_, (values, _)], true) = (&names[..], a.attention.gated) else {
-            return Ok(None);
+        let of = |weights, bias, norm| {
+            let linear = self.backend.prepare(vec![weights], bias);
+            Ok(Some(GateOf { linear, norm }))
         };
-        let (weights, bias) = self.half(values, true)?;
-        Ok(Some(GateOf {
-            linear: self.backend.prepare(vec![weights], Some(bias)),
-            norm: self.bare(a.q_width()),
-        }))
+        match (a.attention.gate, &names[..]) {
+            (HeadGate::Values, [_, (values, _)]) => {
+                let (weights, bias) = self.half(values, true)?;
+                of(weights, Some(bias), Some(self.bare(a.q_width())))
+            }
+            (HeadGate::Queries, [(queries, _), ..]) if a.carries(layer).is_none() => {
+                let (weights, bias) = self.every_other(queries, true)?;
+                of(weights, bias, None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The rows of queries, or of the gates that stand behind those of each head.
+    fn every_other(&self, name: &str, gates: bool) -> Result<(Weights, Option<Vec<f32>>)> {
+        let (a, width) = (self.architecture, self.architecture.head_dim);
+        let part = [if gates { width..2 * width } else { 0..width }];
+        let bias = self.bias(name, 2 * a.q_width())?;
+        let bias = bias.map(|b| ungroup(&b, 1, 2 * width, &part));
+        Ok((self.ungrouped(name, 2 * width, &part)?, bias))
     }
 
     /// Attention to a source.
@@ -276,7 +417,21 @@ impl<B: Backend> Loader<'_, B> {
             None => None,
         };
         Ok(MlpOf::Sparse(ExpertsOf {
-            experts: each.collect::<Result<_, _>>()?,
+            experts: match self.stacked(layer) {
+                Some([(up, turned), (down, _)]) => {
+                    let width = experts.intermediate;
+                    let up = self.stack(&up, turned, (2 * width, a.hidden))?.into_iter();
+                    let down = self.stack(&down, turned, (a.hidden, width))?;
+                    let both = up.zip(down);
+                    both.map(|(up, down)| DenseOf {
+                        up,
+                        norm: None,
+                        down,
+                    })
+                    .collect()
+                }
+                None => each.collect::<Result<_, _>>()?,
+            },
             router: self.linear(&[(router, experts.count)], a.hidden)?,
             shared,
         }))
@@ -321,20 +476,16 @@ impl<B: Backend> Loader<'_, B> {
     fn unwoven(&self, layer: usize) -> Result<B::Linear> {
         let a = self.architecture;
         let turning = self.turning();
-        let (mut data, mut bias, mut biased, mut rows) = (vec![], vec![], false, 0);
+        let mut parts = vec![];
         for (i, (name, outputs)) in self.qkv_names(layer).iter().enumerate() {
-            let part = self.plain(name, *outputs, a.hidden)?;
-            let own = self.bias(name, *outputs)?;
-            biased |= own.is_some();
-            let own = own.unwrap_or_else(|| vec![0.0; *outputs]);
             // Values do not turn.
             let turning = if i < 2 { turning } else { 0 };
-            data.extend(unweave(&part, a.hidden, a.head_dim, turning));
-            bias.extend(unweave(&own, 1, a.head_dim, turning));
-            rows += outputs;
+            let in_order = |data: &[f32], width| unweave(data, width, a.head_dim, turning);
+            let data = in_order(&self.plain(name, *outputs, a.hidden)?, a.hidden);
+            let bias = self.bias(name, *outputs)?.map(|b| in_order(&b, 1));
+            parts.push((Weights::plain(data, *outputs, a.hidden), bias));
         }
-        let weights = Weights::plain(data, rows, a.hidden);
-        Ok(self.backend.prepare(vec![weights], biased.then_some(bias)))
+        Ok(self.joined(parts))
     }
 
     fn qkv(&self, layer: usize) -> Result<B::Linear> {
@@ -343,7 +494,15 @@ impl<B: Backend> Loader<'_, B> {
         if a.interleaved {
             return self.unwoven(layer);
         }
-        if let ([both, (values, _)], true) = (&names[..], a.attention.gated) {
+        if let ([(queries, _), rest @ ..], HeadGate::Queries) = (&names[..], a.attention.gate) {
+            let mut parts = vec![self.every_other(queries, false)?];
+            for (name, rows) in rest {
+                let weights = self.weights(name, *rows, a.hidden)?;
+                parts.push((weights, self.bias(name, *rows)?));
+            }
+            return Ok(self.joined(parts));
+        }
+        if let ([both, (values, _)], HeadGate::Values) = (&names[..], a.attention.gate) {
             let (weights, bias) = self.half(values, false)?;
             let rows = both.1;
             let first = self.bias(&both.0, rows)?.unwrap_or_else(|| vec![0.0; rows]);
@@ -365,20 +524,11 @@ impl<B: Backend> Loader<'_, B> {
         let ([(name, outputs)], true) = (names.as_slice(), grouped) else {
             return self.linear(&names, a.hidden);
         };
-        let weights = match self.stored(name, *outputs, a.hidden) {
-            Some(stored) => {
-                let width = stored.bytes.len() / outputs;
-                let bytes = ungroup(&stored.bytes, width, a.kv_heads, a.group(), a.head_dim).into();
-                Weights::Stored(Stored { bytes, ..stored })
-            }
-            None => {
-                let data = self.read(name)?;
-                let data = ungroup(&data, a.hidden, a.kv_heads, a.group(), a.head_dim);
-                Weights::plain(data, *outputs, a.hidden)
-            }
-        };
+        let (q, size) = (a.group() * a.head_dim, (a.group() + 2) * a.head_dim);
+        let parts = [0..q, q..q + a.head_dim, q + a.head_dim..size];
         let bias = self.bias(name, *outputs)?;
-        let bias = bias.map(|b| ungroup(&b, 1, a.kv_heads, a.group(), a.head_dim));
+        let bias = bias.map(|b| ungroup(&b, 1, size, &parts));
+        let weights = self.ungrouped(name, size, &parts)?;
         Ok(self.backend.prepare(vec![weights], bias))
     }
 }

@@ -4,8 +4,8 @@ use mary_contract::ModelError;
 use mary_weights::Checkpoint;
 
 use crate::config::{
-    Architecture, Block, Distances, ExpertNames, Experts, Names, QkvNames, Recurrence, Relative,
-    UpNames,
+    Architecture, Block, Carrying, Distances, ExpertNames, Experts, HeadGate, Names, QkvNames,
+    Recurrence, Relative, UpNames,
 };
 use crate::errors::{Result, bad_model};
 
@@ -86,6 +86,24 @@ impl<'a> Tensors<'a> {
         format!("{}{prefix}{}.{part}", self.body, self.names().mixer)
     }
 
+    /// The first projection of what carries a state: its tensors, one under the other.
+    pub(super) fn in_projections(&self, layer: usize, r: &Recurrence) -> Vec<(String, usize)> {
+        let own = |part: &str, rows| (self.in_mixer(layer, part), rows);
+        let wide = r.inner + r.convolved();
+        match r.how {
+            Carrying::Adds | Carrying::Convolves => vec![own("in_proj.weight", r.projected())],
+            Carrying::Corrects if self.has(&self.in_mixer(layer, JOINED)) => {
+                vec![own(JOINED, wide), own("in_proj_ba.weight", 2 * r.heads)]
+            }
+            Carrying::Corrects => vec![
+                own("in_proj_z.weight", r.inner),
+                own("in_proj_qkv.weight", r.convolved()),
+                own("in_proj_a.weight", r.heads),
+                own("in_proj_b.weight", r.heads),
+            ],
+        }
+    }
+
     pub(super) fn embedding(&self) -> String {
         self.top(self.names().embed, "weight")
     }
@@ -112,9 +130,12 @@ impl<'a> Tensors<'a> {
     pub(super) fn qkv_names(&self, layer: usize) -> Vec<(String, usize)> {
         let (q, kv) = (self.architecture.q_width(), self.architecture.kv_width());
         match self.names().qkv {
-            QkvNames::Separate(a, b, c) => self.weights_of(layer, &[(a, q), (b, kv), (c, kv)]),
+            QkvNames::Separate(a, b, c) => {
+                let gates = usize::from(self.architecture.attention.gate == HeadGate::Queries);
+                self.weights_of(layer, &[(a, q + gates * q), (b, kv), (c, kv)])
+            }
             QkvNames::Paired(both, values) => {
-                let gates = if self.architecture.attention.gated {
+                let gates = if self.architecture.attention.gate == HeadGate::Values {
                     kv
                 } else {
                     0
@@ -227,10 +248,16 @@ impl<'a> Tensors<'a> {
     fn check_mixer(&self, layer: usize, r: &Recurrence) -> Result<()> {
         let hidden = self.architecture.hidden;
         let need = |part: &str, shape: &[usize]| self.need(&self.in_mixer(layer, part), shape);
-        need("in_proj.weight", &[r.projected(), hidden])?;
+        for (name, rows) in self.in_projections(layer, r) {
+            self.need(&name, &[rows, hidden])?;
+        }
         need("out_proj.weight", &[hidden, r.inner])?;
-        need("conv1d.weight", &[r.convolved(), 1, r.kernel])?;
-        need("D", &[r.heads])?;
+        need(r.convolution().0, &[r.convolved(), 1, r.kernel])?;
+        match r.how {
+            Carrying::Adds => need("D", &[r.heads])?,
+            Carrying::Corrects => {}
+            Carrying::Convolves => return Ok(()),
+        }
         match r.rank {
             Some(rank) => {
                 need("A_log", &[r.inner, r.state])?;
@@ -240,10 +267,22 @@ impl<'a> Tensors<'a> {
             }
             None => {
                 need("A_log", &[r.heads])?;
-                need("norm.weight", &[r.inner])?;
+                need("norm.weight", &[r.normed()])?;
                 need("dt_bias", &[r.heads])
             }
         }
+    }
+
+    /// The two tensors that hold all experts of a layer, gates beside what they open and what goes back, and whether their
+    /// matrices have the inputs first.
+    pub(super) fn stacked(&self, layer: usize) -> Option<[(String, bool); 2]> {
+        let turned = self.names().experts.is_some_and(|names| names.turned);
+        let own = |part: &str| {
+            let name = self.in_layer(layer, "mlp.experts", part);
+            let turned = turned && self.checkpoint.as_stored(&name);
+            self.has(&name).then_some((name, turned))
+        };
+        Some([own("gate_up_proj")?, own("down_proj")?])
     }
 
     fn check_experts(&self, layer: usize, experts: &Experts, names: &ExpertNames) -> Result<()> {
@@ -254,7 +293,27 @@ impl<'a> Tensors<'a> {
                 experts.intermediate,
             )
         };
-        let mut all: Vec<(String, usize)> = (0..experts.count).map(own).collect();
+        let mut all: Vec<(String, usize)> = match self.stacked(layer) {
+            Some([up, down]) => {
+                let width = experts.intermediate;
+                for ((name, turned), [rows, columns]) in
+                    [(up, [2 * width, hidden]), (down, [hidden, width])]
+                {
+                    let shape = if turned {
+                        [columns, rows]
+                    } else {
+                        [rows, columns]
+                    };
+                    self.need(&name, &[experts.count, shape[0], shape[1]])?;
+                    let bias = format!("{name}_bias");
+                    if self.has(&bias) {
+                        self.need(&bias, &[experts.count, rows])?;
+                    }
+                }
+                vec![]
+            }
+            None => (0..experts.count).map(own).collect(),
+        };
         if let Some(width) = experts.shared {
             let (prefix, gate) = names.shared;
             self.need(&self.in_layer(layer, gate, "weight"), &[1, hidden])?;
@@ -291,6 +350,9 @@ impl<'a> Tensors<'a> {
         ))
     }
 }
+
+/// Gates, queries, keys and values of Qwen3-Next, group after group.
+const JOINED: &str = "in_proj_qkvz.weight";
 
 pub(super) const INCOMPLETE: &str =
     "the download may be incomplete, or config.json belongs to another model";

@@ -1,5 +1,7 @@
 //! Rows put into the order that the kernels read.
 
+use std::ops::Range;
+
 use crate::kernels::Weights;
 
 /// Puts plain matrices under one another, so that they are one product.
@@ -56,24 +58,18 @@ pub(super) fn unweave(data: &[f32], width: usize, head_dim: usize, turning: usiz
     out
 }
 
-/// Rows in the order queries, keys, values from rows where each key head keeps its queries, its key
-/// and its value together. `T` is a number, or a byte of rows that are `width` bytes long.
+/// Rows that stand group after group, part after part instead. A part is some rows of every group of `size`; one that is
+/// not named is left out. `T` is a number, or a byte of rows that are `width` bytes long.
 pub(super) fn ungroup<T: Copy>(
     data: &[T],
     width: usize,
-    kv_heads: usize,
-    group: usize,
-    head_dim: usize,
+    size: usize,
+    parts: &[Range<usize>],
 ) -> Vec<T> {
-    let head = head_dim * width;
     let mut out = Vec::with_capacity(data.len());
-    let at = |kv: usize, i: usize| (kv * (group + 2) + i) * head;
-    for kv in 0..kv_heads {
-        out.extend_from_slice(&data[at(kv, 0)..at(kv, group)]);
-    }
-    for part in [group, group + 1] {
-        for kv in 0..kv_heads {
-            out.extend_from_slice(&data[at(kv, part)..][..head]);
+    for part in parts {
+        for group in data.chunks_exact(size * width) {
+            out.extend_from_slice(&group[part.start * width..part.end * width]);
         }
     }
     out
@@ -88,9 +84,10 @@ mod tests {
         // Two key heads with two query heads each, one dimension, width one.
         let rows = [1.0, 2.0, 10.0, 20.0, 3.0, 4.0, 11.0, 21.0];
         assert_eq!(
-            ungroup(&rows, 1, 2, 2, 1),
+            ungroup(&rows, 1, 4, &[0..2, 2..3, 3..4]),
             [1.0, 2.0, 3.0, 4.0, 10.0, 11.0, 20.0, 21.0]
         );
+        assert_eq!(ungroup(&rows, 2, 2, &[1..2]), [10.0, 20.0, 11.0, 21.0]);
     }
 
     #[test]

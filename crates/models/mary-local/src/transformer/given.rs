@@ -91,17 +91,22 @@ impl<B: Backend> Transformer<B> {
         self.backend.upload(&sum, &mut work.x);
     }
 
-    /// What heads give, times the activation of its gate, normalised.
+    /// What heads give, times its gate.
     pub(super) fn open_gate(&self, gate: &GateOf<B>, rows: usize, work: &mut WorkOf<B>) {
         let (b, of, width) = (&self.backend, work.extent(rows), self.heads().q_width());
         b.linear(&work.normed, of, &gate.linear, &mut work.wide, false);
         let gates = b.download(&work.wide, rows * width);
-        let given = b.download(&work.attended, rows * width);
+        let mut given = b.download(&work.attended, rows * width);
+        let Some(norm) = &gate.norm else {
+            let open = |x: f32| (1.0 + (-x).exp()).recip();
+            given.iter_mut().zip(gates).for_each(|(y, x)| *y *= open(x));
+            return b.upload(&given, &mut work.attended);
+        };
         let both = gates.chunks_exact(width).zip(given.chunks_exact(width));
         let both: Vec<f32> = both.flat_map(|(g, x)| [g, x].concat()).collect();
         b.upload(&both, &mut work.wide);
         let shape = (width, true);
         b.activate(&work.wide, rows, shape, Activation::Gelu, &mut work.narrow);
-        b.norm(&work.narrow, rows, &gate.norm, &mut work.attended);
+        b.norm(&work.narrow, rows, norm, &mut work.attended);
     }
 }

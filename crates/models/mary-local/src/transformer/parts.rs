@@ -27,10 +27,11 @@ pub(crate) struct QkNormsOf<B: Backend> {
     pub keys: NormOf<B::Vector>,
 }
 
-/// What heads give is multiplied by this and normalised.
+/// What heads give is multiplied by this. Where it is normalised then, the gate is activated, elsewhere it lies between
+/// zero and one.
 pub(crate) struct GateOf<B: Backend> {
     pub linear: B::Linear,
-    pub norm: NormOf<B::Vector>,
+    pub norm: Option<NormOf<B::Vector>>,
 }
 
 /// Attention to what an encoder read.
@@ -72,6 +73,8 @@ pub(crate) struct BlockOf<B: Backend> {
     pub attn_out: B::Linear,
     pub gate: Option<GateOf<B>>,
     pub relative: Option<RelativeOf>,
+    /// What stands beside the scores of each head.
+    pub sinks: Option<Vec<f32>>,
     pub across: Option<AcrossOf<B>>,
     pub post_attn_norm: Option<NormOf<B::Vector>>,
     pub mlp_norm: Option<NormOf<B::Vector>>,

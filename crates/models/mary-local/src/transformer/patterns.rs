@@ -2,13 +2,19 @@
 //! again from the queries and keys of the pass.
 
 use super::changed::{Part, Seen};
-use super::{Pass, Transformer, WorkOf};
+use super::{BlockOf, Pass, Transformer, WorkOf};
 use crate::kernels::Backend;
 
 impl<B: Backend> Transformer<B> {
     /// What the rows that are watched attend to, head after head, each with a weight for every position up to the row's
     /// own. Queries lie in `qkv`, rotated, and keys in the cache.
-    pub(super) fn patterns(&self, pass: &Pass<'_, '_, B>, cache: &B::Cache, work: &WorkOf<B>) {
+    pub(super) fn patterns(
+        &self,
+        pass: &Pass<'_, '_, B>,
+        block: &BlockOf<B>,
+        cache: &B::Cache,
+        work: &WorkOf<B>,
+    ) {
         let Some((batch, watched)) = pass.following.and_then(|f| f.patterns(pass.layer)) else {
             return;
         };
@@ -47,8 +53,11 @@ impl<B: Backend> Transformer<B> {
                     }
                 });
                 let scores: Vec<f64> = scores.collect();
-                let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let sink = block.sinks.as_ref().and_then(|sinks| sinks.get(head));
+                let sink = sink.map_or(f64::NEG_INFINITY, |s| f64::from(*s));
+                let most = scores.iter().copied().fold(sink, f64::max);
                 let total: f64 = scores.iter().map(|s| (s - most).exp()).sum();
+                let total = total + (sink - most).exp();
                 weights.extend(scores.iter().map(|s| ((s - most).exp() / total) as f32));
             }
             seen.insert(((pass.layer, Part::Pattern), row), weights);

@@ -31,7 +31,7 @@ use crate::fault::Result;
 
 pub use fields::Fields;
 pub use paired::Source;
-pub use recurrent::Recurrence;
+pub use recurrent::{Carrying, Recurrence};
 pub use relative::{Distances, Relative};
 pub use rope::Rope;
 
@@ -134,8 +134,19 @@ pub struct Attention {
     pub relative: Option<Relative>,
     /// Scores are divided by the number of the layer, from 1 on (GPT-2 of Stanford's CRFM).
     pub by_layer: bool,
-    /// What heads give is multiplied by a gate and normalised before it is mixed (GPT-BERT).
-    pub gated: bool,
+    pub gate: HeadGate,
+    /// A head may attend to nothing: a score of its own stands beside those of the keys (gpt-oss).
+    pub sinks: bool,
+}
+
+/// What multiplies that which heads give, before it is mixed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeadGate {
+    None,
+    /// Rows below the values, activated; the product is normalised (GPT-BERT).
+    Values,
+    /// Rows behind the queries of each head, between zero and one (Qwen3-Next).
+    Queries,
 }
 
 /// How queries and keys are normalised before they rotate.
@@ -181,6 +192,8 @@ pub struct Experts {
     pub normalised: bool,
     /// Width inside one that every token takes besides, weighed by a gate (Qwen2-MoE).
     pub shared: Option<usize>,
+    /// Gates and what they open stand in turn, and both are cut off (gpt-oss).
+    pub pairs: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,6 +256,8 @@ pub struct ExpertNames {
     pub router: &'static str,
     /// An expert's prefix, `{}` standing for its number.
     pub expert: &'static str,
+    /// Where all lie in one tensor, its matrices have the inputs first, unless they are quantised.
+    pub turned: bool,
     /// Gate, up and down within an expert.
     pub parts: (&'static str, &'static str, &'static str),
     /// The prefix of the one that every token takes, and its gate.
@@ -333,6 +348,10 @@ impl Architecture {
             _ if self.recurrence.is_some_and(|r| r.state > 512) => {
                 Some("states of more than 512 numbers")
             }
+            _ if self.recurrence.is_some_and(|r| r.how != Carrying::Adds) => {
+                Some("states that are corrected, or convolutions alone")
+            }
+            _ if self.attention.sinks => Some("heads that may attend to nothing"),
             _ if !self.causal && self.kinds.iter().any(|k| k.window.is_some()) => {
                 Some("windows in both directions")
             }

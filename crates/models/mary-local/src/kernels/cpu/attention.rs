@@ -155,6 +155,9 @@ fn run_inner<const FMA: bool>(
         for (q, x) in queries[r * width..][..width].iter_mut().zip(from) {
             *q = x * settings.scale;
         }
+        if let Some(sinks) = settings.sinks {
+            (row_max[r], totals[r]) = (sinks[head], 1.0);
+        }
     }
     let column = task.kv_head * width;
     for block in (begin / KEYS * KEYS..end).step_by(KEYS) {
@@ -538,6 +541,7 @@ mod tests {
                 reach: &[],
                 scale: 0.3,
                 soft_cap: None,
+                sinks: None,
                 causal: true,
                 window,
                 alibi: None,

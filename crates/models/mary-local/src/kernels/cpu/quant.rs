@@ -49,6 +49,16 @@ impl Blocks {
         })
     }
 
+    /// Some of its rows, whose bytes they share.
+    pub fn some(&self, first: usize, outputs: usize) -> Self {
+        let width = self.data.len() / self.outputs.max(1);
+        Self {
+            outputs,
+            data: self.data.part(first * width..(first + outputs) * width),
+            ..self.clone()
+        }
+    }
+
     pub fn outputs(&self) -> usize {
         self.outputs
     }

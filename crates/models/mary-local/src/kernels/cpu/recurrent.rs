@@ -1,4 +1,4 @@
-//! Layers that carry a state from token to token (Mamba): a short convolution, then a scan. A channel is computed by itself, token after token: who else is in the batch and how many threads there are changes
+//! Layers that carry a state from token to token (Mamba, Qwen3-Next): a short convolution, then a scan. A channel is computed by itself, token after token: who else is in the batch and how many threads there are changes
 //! no bit.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use super::elementwise::{apply, multiply, norm_row};
 use super::simd::{dot, exp, madd, widest};
 use super::{Buffer, Cpu, Mixer};
 use crate::batch::Batch;
-use crate::config::{Activation, Norm, Recurrence};
+use crate::config::{Activation, Carrying, Norm, Recurrence};
 use crate::kernels::course::{Course, Start};
 use crate::kernels::{Backend, Extent};
 
@@ -77,6 +77,10 @@ impl Cpu {
         };
         let all = &projected.0[..rows * shape.projected()];
         let own = |first, width| columns(all, shape.projected(), first, width);
+        if shape.how == Carrying::Convolves {
+            let parts = [own(0, inner), own(inner, inner), own(2 * inner, inner)];
+            return convolve_between(batch, parts, mixer, carried, to.room(rows * inner));
+        }
         let (gate, input) = match shape.rank {
             Some(_) => (own(inner, inner), own(0, conv)),
             None => (own(0, inner), own(inner, conv)),
@@ -95,7 +99,14 @@ impl Cpu {
             }
             self.linear(&low, of, up, &mut steps, false);
         }
-        let mixed = &mixed.0[..rows * conv];
+        let mixed = &mut mixed.0[..rows * conv];
+        let corrects = shape.how == Carrying::Corrects;
+        if corrects {
+            mixed
+                .par_chunks_exact_mut(conv)
+                .for_each(|row| unit_lengths(row, shape));
+        }
+        let mixed = &*mixed;
         let scan = match &mixer.steps {
             Some(_) => {
                 let both = &both.0[..rows * 2 * state];
@@ -105,29 +116,44 @@ impl Cpu {
                     steps,
                     write: columns(both, 2 * state, 0, state),
                     read: columns(both, 2 * state, state, state),
+                    shares: None,
                     mixer,
                 }
             }
-            None => Scan {
-                x: columns(mixed, conv, 0, inner),
-                steps: own(inner + conv, shape.heads),
-                write: columns(mixed, conv, inner, state),
-                read: columns(mixed, conv, inner + state, state),
-                mixer,
-            },
+            None => {
+                // Queries, keys and values, or what is carried and by what it is written and read.
+                let (x, write, read) = match corrects {
+                    true => (2 * state, state, 0),
+                    false => (0, inner, inner + state),
+                };
+                Scan {
+                    x: columns(mixed, conv, x, inner),
+                    steps: own(inner + conv, shape.heads),
+                    write: columns(mixed, conv, write, state),
+                    read: columns(mixed, conv, read, state),
+                    shares: corrects.then(|| own(inner + conv + shape.heads, shape.heads)),
+                    mixer,
+                }
+            }
         };
         let out = to.room(rows * inner);
         let states = scan.run(&course, &carried.states, out);
         let finish = |(row, y): (usize, &mut [f32])| {
             let mut gates = gate.row(row).to_vec();
             apply(Activation::Silu, &mut gates);
-            multiply(y, &gates);
+            if !corrects {
+                multiply(y, &gates);
+            }
             if let (Some(weight), Some(eps)) = (&mixer.norm, shape.eps) {
-                let (width, mut spare) = (inner / shape.groups, vec![0.0; inner / shape.groups]);
+                let width = shape.normed().min(inner / shape.groups);
+                let mut spare = vec![0.0; width];
                 for (y, w) in y.chunks_exact_mut(width).zip(weight.chunks_exact(width)) {
                     norm_row(y, w, None, root_mean_square(eps), &mut spare);
                     y.copy_from_slice(&spare);
                 }
+            }
+            if corrects {
+                multiply(y, &gates);
             }
         };
         out.par_chunks_mut(inner).enumerate().for_each(finish);
@@ -135,6 +161,45 @@ impl Cpu {
         carried.windows.extend(windows);
         carried.states.extend(states);
     }
+}
+
+/// Queries and keys of length one; the former are divided by the root of their width.
+fn unit_lengths(row: &mut [f32], shape: Recurrence) {
+    let both = row.chunks_exact_mut(shape.state).take(2 * shape.groups);
+    for (i, part) in both.enumerate() {
+        let squares: f32 = part.iter().map(|x| x * x).sum();
+        let queries = if i < shape.groups { shape.state } else { 1 };
+        let scale = ((squares + 1e-6) * queries as f32).sqrt().recip();
+        part.iter_mut().for_each(|x| *x *= scale);
+    }
+}
+
+/// A convolution with a gate before it and one behind it.
+fn convolve_between(
+    batch: &Batch,
+    [before, behind, x]: [Columns<'_>; 3],
+    mixer: &Mixer,
+    carried: &mut Carried,
+    out: &mut [f32],
+) {
+    let width = x.width;
+    let mut opened = vec![0.0; batch.len() * width];
+    let open = |(row, y): (usize, &mut [f32])| {
+        y.copy_from_slice(x.row(row));
+        multiply(y, before.row(row));
+    };
+    opened.par_chunks_mut(width).enumerate().for_each(open);
+    let opened = Columns {
+        data: &opened,
+        stride: width,
+        first: 0,
+        width,
+    };
+    let windows = convolve(&Course::new(batch), opened, mixer, carried, out);
+    let close = |(row, y): (usize, &mut [f32])| multiply(y, behind.row(row));
+    out.par_chunks_mut(width).enumerate().for_each(close);
+    carried.keep(&batch.needed);
+    carried.windows.extend(windows);
 }
 
 fn root_mean_square(eps: f32) -> Norm {
@@ -204,7 +269,9 @@ fn convolve(
             };
             multiply_add(y, weights, input);
         }
-        apply(Activation::Silu, y);
+        if mixer.shape.how != Carrying::Convolves {
+            apply(Activation::Silu, y);
+        }
     };
     out.par_chunks_mut(width).enumerate().for_each(work);
     let kept = course.kept.iter();
@@ -230,6 +297,8 @@ struct Scan<'a> {
     /// What is written into the state, and what it is read by.
     write: Columns<'a>,
     read: Columns<'a>,
+    /// How much of what the state lacks is written, where it is corrected.
+    shares: Option<Columns<'a>>,
     mixer: &'a Mixer,
 }
 
@@ -287,7 +356,7 @@ impl Scan<'_> {
         let (width, count) = (inner / heads, together.min(heads - first));
         let channels = count * width;
         let mut y = vec![0.0; course.batch.len() * channels];
-        let mut steps = vec![0.0; count];
+        let (mut steps, mut shares) = (vec![0.0; count], vec![]);
         let mut followed: HashMap<usize, Vec<f32>> = HashMap::new();
         let mut kept: Vec<(usize, Vec<f32>)> = vec![];
         // One number for a head, or one for each of a channel's.
@@ -309,12 +378,18 @@ impl Scan<'_> {
                 for ((step, raw), bias) in steps.iter_mut().zip(raw).zip(bias) {
                     *step = softplus(raw + bias).clamp(low, high);
                 }
+                if let Some(raw) = &self.shares {
+                    let raw = raw.row(row)[first..first + count].iter();
+                    shares.clear();
+                    shares.extend(raw.map(|x| (1.0 + (-x).exp()).recip()));
+                }
                 let x = &self.x.row(row)[first * width..][..channels];
                 let out = &mut y[row * channels..][..channels];
                 let skip = &self.mixer.skip[first..first + count];
                 let groups = (first, heads / groups);
                 let both = (self.write.row(row), self.read.row(row));
-                advance(&mut own, x, &steps, forget, both, skip, groups, out);
+                let steps = (&steps[..], &shares[..]);
+                advance(&mut own, x, steps, forget, both, skip, groups, out);
                 if course.followed.binary_search(&row).is_ok() {
                     followed.insert(row, own.clone());
                 }
@@ -336,7 +411,7 @@ fn softplus(x: f32) -> f32 {
 widest! {
     /// One token's step in the states of some heads, and what is read from them.
     fn advance(
-        states: &mut [f32], x: &[f32], steps: &[f32], forget: &[f32], both: (&[f32], &[f32]), skip: &[f32],
+        states: &mut [f32], x: &[f32], steps: (&[f32], &[f32]), forget: &[f32], both: (&[f32], &[f32]), skip: &[f32],
         groups: (usize, usize), y: &mut [f32],
     ) = advance_inner
 }
@@ -349,7 +424,7 @@ widest! {
 fn advance_inner<const FMA: bool>(
     states: &mut [f32],
     x: &[f32],
-    steps: &[f32],
+    (steps, shares): (&[f32], &[f32]),
     forget: &[f32],
     both: (&[f32], &[f32]),
     skip: &[f32],
@@ -365,7 +440,14 @@ fn advance_inner<const FMA: bool>(
         for channel in head * width..(head + 1) * width {
             let own = &mut states[channel * state..(channel + 1) * state];
             let scaled = step * x[channel];
-            if forget.len() == heads {
+            if let Some(share) = shares.get(head) {
+                let left = exp::<FMA>(step * forget[head]);
+                own.iter_mut().for_each(|s| *s *= left);
+                let lacks = share * (x[channel] - dot::<FMA>(own, write));
+                for (s, w) in own.iter_mut().zip(write) {
+                    *s = madd::<FMA>(lacks, *w, *s);
+                }
+            } else if forget.len() == heads {
                 let left = exp::<FMA>(step * forget[head]);
                 for (s, w) in own.iter_mut().zip(write) {
                     *s = madd::<FMA>(*s, left, scaled * w);

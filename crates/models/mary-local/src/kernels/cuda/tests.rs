@@ -209,6 +209,7 @@ impl Written {
             settings: AttentionSettings {
                 scale: 0.1,
                 soft_cap: None,
+                sinks: None,
                 causal: true,
                 window,
                 alibi: None,

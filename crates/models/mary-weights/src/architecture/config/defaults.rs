@@ -30,7 +30,9 @@ pub(super) fn filled(config: &Value, kind: &str) -> Value {
         }
     }
     for (name, default) in part(kind, "fields") {
-        if !fields.contains_key(name) {
+        // Older files say under another name how positions are stretched.
+        let said = name == "rope_parameters" && fields.contains_key("rope_scaling");
+        if !said && !fields.contains_key(name) {
             fields.insert(name.clone(), default.clone());
         }
     }

@@ -8,8 +8,8 @@ use super::form::GgufForm;
 use super::names::names;
 use super::own::own;
 use super::{
-    Activation, Architecture, Attention, Block, Embedding, Fields, LayerKind, Mlp, Names, Norm,
-    QkNorm, Rope,
+    Activation, Architecture, Attention, Block, Embedding, Fields, HeadGate, LayerKind, Mlp, Names,
+    Norm, QkNorm, Rope,
 };
 use crate::fault::Result;
 
@@ -142,7 +142,8 @@ impl Family {
                 clip: None,
                 alibi: None,
                 relative: None,
-                gated: false,
+                gate: HeadGate::None,
+                sinks: false,
                 by_layer: false,
             },
             kinds: vec![LayerKind::default(); layers],

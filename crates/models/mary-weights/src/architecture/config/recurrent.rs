@@ -1,9 +1,20 @@
 //! Layers that carry a state from token to token: Mamba, Falcon-Mamba, Mamba-2, and models that have such layers beside
-//! attention (Bamba, Granite 4 without experts).
+//! attention (Bamba, Granite 4 without experts, Qwen3-Next, Qwen3.5, LFM2).
 
 use super::fields::refused;
-use super::{Activation, Architecture, Fields, llama};
+use super::{Activation, Architecture, Fields, HeadGate, llama, sparse};
 use crate::fault::Result;
+
+/// What becomes of what a convolution gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrying {
+    /// It is added to a state (Mamba).
+    Adds,
+    /// A state is corrected by what it lacked of it (the gated delta rule of Qwen3-Next and Qwen3.5).
+    Corrects,
+    /// Nothing: the convolution is all there is, with a gate before and behind it (LFM2).
+    Convolves,
+}
 
 /// How such a layer is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +31,7 @@ pub struct Recurrence {
     pub kernel: usize,
     /// The first Mamba's: width through which its steps are projected.
     pub rank: Option<usize>,
+    pub how: Carrying,
     /// Steps are kept between these (the second Mamba's).
     pub steps: (f32, f32),
     /// The epsilon of the norm in front of the last projection (the second Mamba's), or of those on steps and on what
@@ -29,17 +41,35 @@ pub struct Recurrence {
 
 impl Recurrence {
     pub fn convolved(&self) -> usize {
-        match self.rank {
-            Some(_) => self.inner,
-            None => self.inner + 2 * self.groups * self.state,
+        match (self.how, self.rank) {
+            (Carrying::Convolves, _) | (_, Some(_)) => self.inner,
+            _ => self.inner + 2 * self.groups * self.state,
         }
     }
 
     /// Outputs of the first projection.
     pub fn projected(&self) -> usize {
-        match self.rank {
-            Some(_) => 2 * self.inner,
-            None => self.inner + self.convolved() + self.heads,
+        match (self.how, self.rank) {
+            (Carrying::Convolves, _) => 3 * self.inner,
+            (_, Some(_)) => 2 * self.inner,
+            (Carrying::Corrects, _) => self.inner + self.convolved() + 2 * self.heads,
+            _ => self.inner + self.convolved() + self.heads,
+        }
+    }
+
+    /// What its weights and biases are called.
+    pub fn convolution(&self) -> (&'static str, &'static str) {
+        match self.how {
+            Carrying::Convolves => ("conv.weight", "conv.bias"),
+            _ => ("conv1d.weight", "conv1d.bias"),
+        }
+    }
+
+    /// Weights of the norm in front of the last projection: one for each channel, or the same for every head.
+    pub fn normed(&self) -> usize {
+        match self.how {
+            Carrying::Corrects => self.inner / self.heads,
+            _ => self.inner,
         }
     }
 
@@ -89,6 +119,7 @@ pub(super) fn mamba(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
                 state: f.need("state_size")?,
                 kernel: f.need("conv_kernel")?,
                 rank: Some(rank),
+                how: Carrying::Adds,
                 steps: (0.0, f32::INFINITY),
                 eps: falcon.then(|| f.float("mixer_rms_eps", 1e-6)),
             }
@@ -135,6 +166,7 @@ fn second_mamba(
         state: f.need(state)?,
         kernel: f.need(kernel)?,
         rank: None,
+        how: Carrying::Adds,
         // Infinity is no number in JSON.
         steps: (limit(0).unwrap_or(0.0), limit(1).unwrap_or(f32::INFINITY)),
         eps: Some(eps),
@@ -174,4 +206,71 @@ pub(super) fn hybrid(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
         a.turn_nothing();
     }
     llama::granite(a, f)
+}
+
+/// Qwen3-Next and Qwen3.5: three of four layers correct a state, the others attend and have a gate on what heads give.
+pub(super) fn correcting(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
+    let (heads, width) = (
+        f.need("linear_num_value_heads")?,
+        f.need("linear_value_head_dim")?,
+    );
+    a.recurrence = Some(Recurrence {
+        inner: heads.saturating_mul(width),
+        heads,
+        groups: f.need("linear_num_key_heads")?,
+        state: f.need("linear_key_head_dim")?,
+        kernel: f.need("linear_conv_kernel_dim")?,
+        rank: None,
+        how: Carrying::Corrects,
+        steps: (0.0, f32::INFINITY),
+        eps: Some(a.norm.eps),
+    });
+    let types = f.texts("layer_types").unwrap_or_default();
+    let every = f.count("full_attention_interval").unwrap_or(4).max(1);
+    for (i, layer) in a.kinds.iter_mut().enumerate() {
+        layer.recurrent = match types.get(i) {
+            Some(name) => *name == "linear_attention",
+            None => (i + 1) % every != 0,
+        };
+    }
+    a.attention.gate = HeadGate::Queries;
+    only_silu(f)?;
+    match f.count("num_experts").unwrap_or(0) {
+        0 => Ok(()),
+        _ => sparse::qwen_moe(a, f),
+    }
+}
+
+/// LFM2: a short convolution in most layers, attention in the others.
+pub(super) fn lfm2(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
+    a.recurrence = Some(Recurrence {
+        inner: a.hidden,
+        heads: 1,
+        groups: 1,
+        state: 1,
+        kernel: f.need("conv_L_cache")?,
+        rank: None,
+        how: Carrying::Convolves,
+        steps: (0.0, 0.0),
+        eps: None,
+    });
+    let types = f.texts("layer_types").unwrap_or_default();
+    let attend = f.numbers("full_attn_idxs");
+    for (i, layer) in a.kinds.iter_mut().enumerate() {
+        layer.recurrent = match types.get(i) {
+            Some(name) => *name == "conv",
+            None => attend
+                .as_ref()
+                .is_some_and(|all| !all.contains(&(i as f64))),
+        };
+    }
+    a.tied = f.flag("tie_embedding", a.tied);
+    a.intermediate = f.count("block_ff_dim").unwrap_or(a.intermediate);
+    if f.flag("block_auto_adjust_ff_dim", true) {
+        let factor = f.number("block_ffn_dim_multiplier").unwrap_or(1.0);
+        let several = f.count("block_multiple_of").unwrap_or(256).max(1);
+        let width = (factor * (2 * a.intermediate / 3) as f64) as usize;
+        a.intermediate = width.div_ceil(several).saturating_mul(several);
+    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 //! DeBERTa, and T5 (`paired.rs`).
 
 use super::fields::refused;
-use super::{Architecture, Fields};
+use super::{Architecture, Fields, HeadGate};
 use crate::fault::Result;
 
 /// Distances in buckets: near ones have one each, far ones share.
@@ -94,7 +94,9 @@ pub(super) fn ltg(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
         kind: Distances::Vectors,
     };
     a.attention.relative = Some(relative.check(a.context)?);
-    a.attention.gated = gated;
+    if gated {
+        a.attention.gate = HeadGate::Values;
+    }
     let classes = f.texts("architectures").unwrap_or_default();
     let masked = classes
         .first()

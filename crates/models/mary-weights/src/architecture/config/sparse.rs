@@ -1,4 +1,4 @@
-//! Decoders whose feed-forward block is one of many experts: Mixtral, Qwen2-MoE, Qwen3-MoE and OLMoE.
+//! Decoders whose feed-forward block is one of many experts: Mixtral, Qwen's, OLMoE and gpt-oss.
 
 use serde_json::{Value, json};
 
@@ -12,6 +12,7 @@ use crate::gguf::source::GgufSource;
 const QWEN: ExpertNames = ExpertNames {
     router: "mlp.gate",
     expert: "mlp.experts.{}.",
+    turned: false,
     parts: ("gate_proj", "up_proj", "down_proj"),
     shared: ("mlp.shared_expert.", "mlp.shared_expert_gate"),
 };
@@ -24,10 +25,12 @@ pub(super) fn mixtral(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
         intermediate: a.intermediate,
         normalised: true,
         shared: None,
+        pairs: false,
     });
     a.names.experts = Some(ExpertNames {
         router: "block_sparse_moe.gate",
         expert: "block_sparse_moe.experts.{}.",
+        turned: false,
         parts: ("w1", "w3", "w2"),
         shared: ("", ""),
     });
@@ -35,7 +38,8 @@ pub(super) fn mixtral(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Qwen2-MoE and Qwen3-MoE: experts in some layers; the second has one that every token takes besides.
+/// Qwen2-MoE and Qwen3-MoE: experts in some layers; the first has one that every token takes besides, and so have
+/// Qwen3-Next and Qwen3.5-MoE.
 pub(super) fn qwen_moe(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let third = f.text("model_type") == Some("qwen3_moe");
     let experts = Experts {
@@ -43,11 +47,12 @@ pub(super) fn qwen_moe(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
         count: f.need_one("num_local_experts|num_experts")?,
         chosen: f.need("num_experts_per_tok")?,
         intermediate: f.need("moe_intermediate_size")?,
-        normalised: f.flag("norm_topk_prob", false),
+        normalised: f.flag("norm_topk_prob", a.recurrence.is_some()),
         shared: match third {
             true => None,
             false => Some(f.need("shared_expert_intermediate_size")?),
         },
+        pairs: false,
     };
     let step = f.count("decoder_sparse_step").unwrap_or(1).max(1);
     let dense = f.numbers("mlp_only_layers").unwrap_or_default();
@@ -98,8 +103,36 @@ pub(super) fn olmoe(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
         intermediate: a.intermediate,
         normalised: f.flag("norm_topk_prob", false),
         shared: None,
+        pairs: false,
     });
     a.names.experts = Some(QWEN);
+    a.kinds.iter_mut().for_each(|k| k.sparse = true);
+    Ok(())
+}
+
+/// gpt-oss: experts in every layer, in one tensor each, and heads that may attend to nothing.
+pub(super) fn gpt_oss(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
+    for (name, known) in [("swiglu_alpha", 1.702), ("swiglu_limit", 7.0)] {
+        if let Some(found) = f.number(name).filter(|found| *found != known) {
+            return Err(refused(format!(
+                "`{name}` is {found}; only {known} is known"
+            )));
+        }
+    }
+    a.experts = Some(Experts {
+        count: f.need_one("num_local_experts|num_experts")?,
+        chosen: f.need("num_experts_per_tok")?,
+        intermediate: a.intermediate,
+        normalised: true,
+        shared: None,
+        pairs: true,
+    });
+    a.names.experts = Some(ExpertNames {
+        router: "mlp.router",
+        turned: true,
+        ..QWEN
+    });
+    a.attention.sinks = true;
     a.kinds.iter_mut().for_each(|k| k.sparse = true);
     Ok(())
 }

@@ -78,6 +78,15 @@ fn what_only_the_processor_computes_is_named() {
     let cases = [
         ("mamba", None),
         ("bamba", None),
+        (
+            "qwen3_5",
+            Some("states that are corrected, or convolutions alone"),
+        ),
+        (
+            "lfm2",
+            Some("states that are corrected, or convolutions alone"),
+        ),
+        ("gpt_oss", Some("heads that may attend to nothing")),
         ("nemotron", Some("squared ReLUs")),
         ("modernbert", Some("windows in both directions")),
         ("t5", None),
@@ -98,8 +107,15 @@ fn what_only_the_processor_computes_is_named() {
         let error = Architecture::resolve(&config).unwrap_err();
         assert!(error.message.contains("cannot carry"), "{error}");
     }
-    let config = json!({"model_type": "mamba2", "num_heads": 3});
-    assert!(Architecture::resolve(&config).is_err());
+    for config in [
+        json!({"model_type": "mamba2", "num_heads": 3}),
+        json!({"model_type": "qwen3_next", "linear_num_key_heads": 0}),
+        json!({"model_type": "qwen3_5_text", "linear_num_value_heads": 24}),
+        json!({"model_type": "lfm2", "conv_L_cache": 0}),
+        json!({"model_type": "gpt_oss", "swiglu_limit": 5.0}),
+    ] {
+        assert!(Architecture::resolve(&config).is_err(), "{config}");
+    }
 }
 
 #[test]
