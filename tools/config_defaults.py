@@ -31,9 +31,9 @@ TYPES = (
     "gemma vaultgemma smollm3 ministral ministral3 olmo3 exaone4 cohere cohere2 starcoder2 nemotron arcee jais2 "
     "persimmon glm glm4 helium ernie4_5 seed_oss cwm internlm3 iquestcoder hyperclovax gpt_bigcode openai-gpt "
     "gpt-sw3 biogpt mpt camembert distilbert mamba falcon_mamba mamba2 bamba granitemoehybrid deberta-v2 modernbert "
-    "t5 mt5 umt5 qwen3_next qwen3_5_text qwen3_5_moe_text gpt_oss lfm2"
+    "t5 mt5 umt5 qwen3_next qwen3_5_text qwen3_5_moe_text gpt_oss lfm2 qwen3_vl_text qwen3_vl_moe_text"
 ).split()
-WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip siglip qwen3_5 qwen3_5_moe".split()
+WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip siglip qwen3_5 qwen3_5_moe qwen3_vl qwen3_vl_moe".split()
 # Names that files used before transformers settled on one, beside those it maps itself.
 OLD_NAMES = {
     "falcon": {"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_head_kv": "num_kv_heads"},

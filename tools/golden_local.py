@@ -150,6 +150,13 @@ def cases():
     vision = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)
     yield "llava_next", tf.LlavaNextConfig(text_config=dict(LLAMA, model_type="llama"), vision_config=dict(vision, model_type="clip_vision_model"), image_token_index=63), tf.LlavaNextForConditionalGeneration
     qwen_vision = dict(depth=1, embed_dim=16, hidden_size=32, num_heads=2, mlp_ratio=1, patch_size=4)
+    sections = dict(rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1], "mrope_interleaved": True})
+    few = dict(depth=1, hidden_size=16, intermediate_size=16, num_heads=2, patch_size=4, out_hidden_size=32, deepstack_visual_indexes=[0])
+    places = dict(image_token_id=60, video_token_id=61, vision_start_token_id=62, vision_end_token_id=63)
+    third = dict(LLAMA, head_dim=16, **sections)
+    yield "qwen3_vl", tf.Qwen3VLConfig(text_config=third, vision_config=few, **places), tf.Qwen3VLForConditionalGeneration
+    experts = dict(num_experts=4, moe_intermediate_size=24, num_experts_per_tok=2, mlp_only_layers=[0])
+    yield "qwen3_vl_moe", tf.Qwen3VLMoeConfig(text_config=dict(third, **experts), vision_config=few, **places), tf.Qwen3VLMoeForConditionalGeneration
     yield "qwen2_vl", tf.Qwen2VLConfig(text_config=dict(LLAMA, rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}), vision_config=qwen_vision, image_token_id=60, video_token_id=61, vision_start_token_id=62, vision_end_token_id=63), tf.Qwen2VLForConditionalGeneration
 
 
@@ -198,7 +205,7 @@ def tiny(only):
             print(f"{name}: not made ({type(error).__name__}: {error})")
             continue
         hidden = list(out.hidden_states)
-        if len(hidden) == config.num_hidden_layers + 1 and config.model_type in ("mamba", "falcon_mamba", "mamba2"):
+        if config.model_type in ("mamba", "falcon_mamba", "mamba2") and len(hidden) == config.num_hidden_layers + 1:
             with torch.no_grad():  # they leave the embedding out, and give the last block before and after the norm
                 hidden = [model.get_input_embeddings()(torch.tensor([ids])), *hidden[:-2], hidden[-1]]
         if getattr(out, "last_hidden_state", None) is not None:
@@ -212,6 +219,8 @@ def tiny(only):
             first_llava(folder)
         if name == "qwen3_5_moe":
             stack_experts(folder)
+        if name == "qwen3_vl_moe":
+            turn_experts(folder)
         t.save(str(folder / "tokenizer.json"))
         golden = {
             "made_with": f"transformers {tf.__version__}, torch {torch.__version__}, eager attention, f32",
@@ -281,6 +290,15 @@ def stack_experts(folder):
         tensors[f"{before}.gate_up_proj"] = torch.stack([torch.cat([e["gate_proj"], e["up_proj"]]) for e in every])
         tensors[f"{before}.down_proj"] = torch.stack([e["down_proj"] for e in every])
     save_file(tensors, path, metadata={"format": "pt"})
+
+
+def turn_experts(folder):
+    """Experts' matrices with the inputs first, as the published files have them."""
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    save_file({k: v.transpose(1, 2).contiguous() if "experts" in k else v for k, v in tensors.items()}, path, metadata={"format": "pt"})
 
 
 def prune(folder):

@@ -57,6 +57,8 @@ pub const FAMILIES: &[&str] = &[
     "clip_published",
     "llava_next",
     "qwen2_vl",
+    "qwen3_vl",
+    "qwen3_vl_moe",
     "gemma",
     "vaultgemma",
     "smollm3",

@@ -276,13 +276,19 @@ impl<'a> Tensors<'a> {
     /// The two tensors that hold all experts of a layer, gates beside what they open and what goes back, and whether their
     /// matrices have the inputs first.
     pub(super) fn stacked(&self, layer: usize) -> Option<[(String, bool); 2]> {
-        let turned = self.names().experts.is_some_and(|names| names.turned);
-        let own = |part: &str| {
+        let (experts, names) = self.experts(layer)?;
+        let (hidden, width) = (self.architecture.hidden, experts.intermediate);
+        let own = |part: &str, turned: [usize; 2]| {
             let name = self.in_layer(layer, "mlp.experts", part);
-            let turned = turned && self.checkpoint.as_stored(&name);
-            self.has(&name).then_some((name, turned))
+            let shape = &self.checkpoint.info(&name)?.shape;
+            let turned =
+                names.turned && self.checkpoint.as_stored(&name) && shape.get(1..) == Some(&turned);
+            Some((name, turned))
         };
-        Some([own("gate_up_proj")?, own("down_proj")?])
+        Some([
+            own("gate_up_proj", [hidden, 2 * width])?,
+            own("down_proj", [width, hidden])?,
+        ])
     }
 
     fn check_experts(&self, layer: usize, experts: &Experts, names: &ExpertNames) -> Result<()> {

@@ -69,6 +69,8 @@ const WRAPPERS: &[(&str, &str)] = &[
     ("qwen2_5_vl", "qwen2_5_vl_text"),
     ("clip", "clip_text_model"),
     ("siglip", "siglip_text_model"),
+    ("qwen3_vl", "qwen3_vl_text"),
+    ("qwen3_vl_moe", "qwen3_vl_moe_text"),
     ("qwen3_5", "qwen3_5_text"),
     ("qwen3_5_moe", "qwen3_5_moe_text"),
     ("idefics3", "llama"),

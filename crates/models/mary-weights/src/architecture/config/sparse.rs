@@ -39,15 +39,17 @@ pub(super) fn mixtral(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
 }
 
 /// Qwen2-MoE and Qwen3-MoE: experts in some layers; the first has one that every token takes besides, and so have
-/// Qwen3-Next and Qwen3.5-MoE.
+/// Qwen3-Next and Qwen3.5-MoE. Qwen3-VL's lie in one tensor.
 pub(super) fn qwen_moe(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
-    let third = f.text("model_type") == Some("qwen3_moe");
+    let model_type = f.text("model_type").unwrap_or_default();
+    let seeing = model_type == "qwen3_vl_moe_text";
+    let third = seeing || model_type == "qwen3_moe";
     let experts = Experts {
         // Newer files of the third say `num_local_experts`.
         count: f.need_one("num_local_experts|num_experts")?,
         chosen: f.need("num_experts_per_tok")?,
         intermediate: f.need("moe_intermediate_size")?,
-        normalised: f.flag("norm_topk_prob", a.recurrence.is_some()),
+        normalised: f.flag("norm_topk_prob", seeing || a.recurrence.is_some()),
         shared: match third {
             true => None,
             false => Some(f.need("shared_expert_intermediate_size")?),
@@ -60,7 +62,10 @@ pub(super) fn qwen_moe(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
         kind.sparse = experts.count > 0 && (i + 1) % step == 0 && !dense.contains(&(i as f64));
     }
     a.experts = (experts.count > 0).then_some(experts);
-    a.names.experts = Some(QWEN);
+    a.names.experts = Some(ExpertNames {
+        turned: seeing,
+        ..QWEN
+    });
     llama::qwen_windows(a, f)
 }
 
