@@ -62,6 +62,8 @@ def defaults(kind, fields):
         out["rope_local_base_freq"] = parameters["sliding_attention"]["rope_theta"]
     elif "rope_theta" in parameters:
         out["rope_theta"] = parameters["rope_theta"]
+    if kind == "qwen3_vl_moe_text":
+        out["tie_word_embeddings"] = False  # the configuration around it says so
     stretched = parameters.get("rope_type", "default") != "default"
     # How much of a head turns is asked for under several names; the readers know their family's share.
     for name in ("rope_parameters", "partial_rotary_factor", "rotary_pct", "model_type"):

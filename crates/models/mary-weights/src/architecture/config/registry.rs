@@ -134,7 +134,10 @@ fn text_path(config: &Value, inner: &str) -> Value {
     let text = text.cloned().unwrap_or_default();
     let model_type = text.get("model_type").and_then(Value::as_str);
     let model_type = Value::from(model_type.unwrap_or(inner));
+    // Whether the head is the embedding is said outside, by those that say it there.
+    let tied = merged.get("tie_word_embeddings").cloned();
     merged.extend(text);
+    merged.extend(tied.map(|tied| ("tie_word_embeddings".to_owned(), tied)));
     merged.insert("model_type".to_owned(), model_type);
     Value::Object(merged)
 }
