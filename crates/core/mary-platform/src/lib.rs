@@ -3,6 +3,7 @@
 
 mod counted;
 mod files;
+mod gathered;
 mod machine;
 mod panics;
 mod replacement;
@@ -16,6 +17,7 @@ pub use files::{
     LARGEST_DATA, LARGEST_SETTINGS, append_plain, open_plain, private_folder, read_plain,
     read_plain_text, writable_place,
 };
+pub use gathered::{counts, distinct, grouped, grouped_in_order, means};
 pub use machine::available_memory;
 pub use panics::caught;
 pub use replacement::{Replacement, move_into_place, replace_file};

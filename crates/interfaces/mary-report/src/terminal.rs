@@ -1,9 +1,8 @@
 //! The table a run ends with, for people and for machines.
 
-use std::collections::BTreeMap;
-
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Row};
 use mary_contract::{ItemSource, RunSummary, SummaryRow, TaskRun};
+use mary_platform::grouped;
 use serde::Serialize;
 
 use crate::{
@@ -198,11 +197,8 @@ impl Sheet<'_> {
 
     /// The sources of all tasks in a line, where there is no room for a column.
     fn sources(&self) -> String {
-        let mut by_source: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for task in &self.run.manifest.tasks {
-            let of = by_source.entry(self.source_of(&task.id)).or_default();
-            of.push(&task.id);
-        }
+        let tasks = self.run.manifest.tasks.iter().map(|task| task.id.as_str());
+        let by_source = grouped(tasks.map(|task| (self.source_of(task), task)));
         let said: Vec<String> = match by_source.len() {
             1 => by_source.into_keys().collect(),
             _ => by_source

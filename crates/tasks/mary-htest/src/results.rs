@@ -7,6 +7,7 @@ use mary_contract::{
     Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings,
     variants_of,
 };
+use mary_platform::distinct;
 
 use super::geometry::LETTER_GEOMETRY;
 use super::published::{percent, published};
@@ -83,14 +84,9 @@ pub(super) fn paper_tasks() -> Vec<String> {
 /// A/B tasks of the results that the paper does not have, in the order in which they were run.
 pub(super) fn other_tasks<'o>(results: impl IntoIterator<Item = &'o Outcome>) -> Vec<String> {
     let paper = paper_tasks();
-    let mut others: Vec<String> = Vec::new();
-    for outcome in results {
-        let task = &outcome.task;
-        if task != GEOMETRY && !paper.contains(task) && !others.contains(task) {
-            others.push(task.clone());
-        }
-    }
-    others
+    let tasks = results.into_iter().map(|outcome| &outcome.task);
+    let others = tasks.filter(|task| *task != GEOMETRY && !paper.contains(task));
+    distinct(others.cloned())
 }
 
 /// A task's name for a table: its title, or its id where this list does not have it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use mary_contract::{Adaptive, Estimate, Item, Measure, Outcome, RunSummary};
-use mary_platform::{counted, read_plain_text, replace_file};
+use mary_platform::{counted, grouped, read_plain_text, replace_file};
 use mary_stats::irt::adaptive::{Selection, Standing, Stop, next_items, standing, standing_on};
 use mary_stats::irt::{self};
 use mary_store::RunFolder;
@@ -154,12 +154,8 @@ impl Bank {
 
     /// Items of a turn by the place of their task.
     pub(crate) fn by_task(&self, turn: &[usize]) -> BTreeMap<usize, Vec<Item>> {
-        let mut tasks = BTreeMap::<usize, Vec<Item>>::new();
-        for &at in turn {
-            let held = &self.held[at];
-            tasks.entry(held.task).or_default().push(held.item.clone());
-        }
-        tasks
+        let held = turn.iter().map(|&at| &self.held[at]);
+        grouped(held.map(|held| (held.task, held.item.clone())))
     }
 
     /// Whether a model was asked enough.

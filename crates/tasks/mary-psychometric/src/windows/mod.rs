@@ -23,11 +23,12 @@ fn between((low, high): (f64, f64)) -> String {
 use std::panic::resume_unwind;
 
 use mary_contract::{Exhibits, RunSummary};
+use mary_platform::distinct;
 use mary_stats::distributions::normal_cdf;
 use mary_stats::multiple::holm;
 use mary_stats::segmented::{Growth, Search, Window, growth};
 
-use crate::trajectories::{Ability, Milestone, Part, Trajectory, left_out, trajectories};
+use crate::trajectories::{Milestone, Part, Trajectory, left_out, trajectories};
 
 pub const FEWEST: usize = 8;
 
@@ -184,14 +185,9 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
         exhibits.append(sizes);
         return exhibits;
     }
-    let mut abilities: Vec<Ability> = Vec::new();
-    for ability in found.iter().map(|f| &f.trajectory.ability) {
-        if !abilities.contains(ability) {
-            abilities.push(ability.clone());
-        }
-    }
     exhibits.figures.extend(figures::overview(&found));
-    for ability in abilities.iter().filter(|a| a.part == Part::Score) {
+    let abilities = found.iter().map(|f| &f.trajectory.ability);
+    for ability in distinct(abilities.filter(|a| a.part == Part::Score)) {
         let own = found.iter().filter(|f| f.trajectory.ability == *ability);
         let own: Vec<&GrowthCurve> = own.collect();
         let figures = &mut exhibits.figures;
