@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use mary_contract::{Cell, Exhibits, Figure, Picture, Point, RunSummary, Series, Table};
 
-use mary_platform::{distinct, grouped_in_order};
+use mary_platform::{distinct, given, grouped_in_order};
 use mary_stats::{LEVEL, intervals};
 
 use crate::drawing;
@@ -189,9 +189,7 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
 /// its options are core concepts; how the same items are answered without shots stands beside.
 fn table_4(groups: &[Group<'_>]) -> Option<Table> {
     let with_shots = |g: &Group<'_>| g.first().is_some_and(|f| f.setup.icl != Icl::None);
-    if !groups.iter().any(with_shots) {
-        return None;
-    }
+    given(groups.iter().any(with_shots))?;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for group in groups {
         let Some(first) = group.first() else { continue };

@@ -5,7 +5,7 @@ use mary_contract::{
     Ask, Estimate, FLOOR, Generate, Generated, Judgement, Measure, OVER_FLOOR, Outcome, Prompt,
     PromptForm, Request, Response, Sample, Sampling, Score, Scored, Scoring, Start, Ties,
 };
-use mary_platform::{grouped, means};
+use mary_platform::{given, grouped, means};
 use mary_stats::{intervals::cluster_ids, score_interval};
 
 use crate::parse;
@@ -192,9 +192,7 @@ fn accuracy(of: &[&ScoredSample]) -> Option<Estimate> {
 fn sd_over_runs(of: &[&ScoredSample]) -> Option<Estimate> {
     let runs = means(of.iter().map(|one| (one.trial, one.accuracy)));
     let accuracies: Vec<f64> = runs.into_values().collect();
-    if accuracies.len() < 2 {
-        return None;
-    }
+    given(accuracies.len() >= 2)?;
     let n = accuracies.len();
     let mean = accuracies.iter().sum::<f64>() / n as f64;
     let squares = accuracies.iter().map(|a| (a - mean).powi(2));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Conditions, Estimate, Figure, Point, ReferenceLine, Series};
-use mary_platform::means;
+use mary_platform::{given, means};
 
 use super::{DECLARED, TaskResult, in_brackets, told_apart};
 use crate::published::published;
@@ -255,9 +255,7 @@ fn typicality_by_category(end: &[TaskResult<'_>]) -> Option<Figure> {
             bars.push(Series::measured(name, points));
         }
     }
-    if bars.is_empty() {
-        return None;
-    }
+    given(!bars.is_empty())?;
     if end.iter().any(TaskResult::is_ranking) {
         for model in ["GPT 4", "Gemini"] {
             let table_6 = published().table_6.iter();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Cell, Table};
-use mary_platform::distinct;
+use mary_platform::{distinct, given};
 
 use super::{Column, DECLARED, TaskResult, cell, left_out_of, printed, told_apart};
 use crate::published::published;
@@ -124,9 +124,7 @@ fn numbers(all: &[TaskResult<'_>]) -> Option<Table> {
 /// Table 6: typicality by prompting, by category.
 fn prompted_categories(all: &[TaskResult<'_>]) -> Option<Table> {
     let of: Vec<_> = all.iter().filter(|f| f.is_ranking()).collect();
-    if of.is_empty() {
-        return None;
-    }
+    given(!of.is_empty())?;
     let theirs = ["GPT 3.5", "GPT 4", "Gemini"];
     let measures = of.iter().flat_map(|f| f.measures("category:"));
     let mut names: BTreeSet<&str> = measures.map(|(name, _)| name).collect();

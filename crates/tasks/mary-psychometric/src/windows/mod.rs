@@ -23,7 +23,7 @@ fn between((low, high): (f64, f64)) -> String {
 use std::panic::resume_unwind;
 
 use mary_contract::{Exhibits, RunSummary};
-use mary_platform::distinct;
+use mary_platform::{distinct, given};
 use mary_stats::distributions::normal_cdf;
 use mary_stats::multiple::holm;
 use mary_stats::segmented::{Growth, Search, Window, growth};
@@ -154,9 +154,7 @@ fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
 /// them nobody has seen, however well a ramp fits.
 pub fn find(trajectory: &Trajectory, search: &Search) -> Option<Growth> {
     let (x, y): (Vec<f64>, Vec<f64>) = trajectory.sound().map(|m| (m.x, m.value.value)).unzip();
-    if x.len() < FEWEST {
-        return None;
-    }
+    given(x.len() >= FEWEST)?;
     let mut found = growth(&x, &y, search).ok()?;
     if let Some(window) = &mut found.window {
         for edge in [&mut window.onset, &mut window.end] {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table, p_value};
-use mary_platform::grouped;
+use mary_platform::{given, grouped};
 use mary_stats::correlation::spearman;
 use mary_stats::segmented::{Search, Window};
 
@@ -187,9 +187,7 @@ fn correlated(
     a: &[f64],
     b: &[f64],
 ) -> Option<(Vec<String>, f64)> {
-    if a.len() < FEWEST_SHARED {
-        return None;
-    }
+    given(a.len() >= FEWEST_SHARED)?;
     let found = spearman(a, b).ok()?;
     let row = vec![
         task.to_owned(),

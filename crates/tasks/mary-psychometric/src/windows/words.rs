@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table, p_value};
-use mary_platform::{counts, grouped};
+use mary_platform::{counts, given, grouped};
 use mary_stats::correlation::spearman;
 use mary_stats::held_out::regression;
 use mary_stats::sigmoid::sigmoid;
@@ -79,9 +79,7 @@ fn learnt(trajectory: &Trajectory, guess: Option<f64>) -> Option<Learnt> {
         return None;
     };
     let (x, y): (Vec<f64>, Vec<f64>) = trajectory.sound().map(|m| (m.x, m.value.value)).unzip();
-    if x.len() < FEWEST {
-        return None;
-    }
+    given(x.len() >= FEWEST)?;
     let fit = falling(&y);
     let bits = (*fit.first()?, *fit.last()?);
     let falls = bits.0 - bits.1 >= LEAST_FALL;

@@ -8,6 +8,8 @@
 
 use std::sync::LazyLock;
 
+use mary_platform::given;
+
 // What the concepts' files are written in, besides what they use themselves.
 use super::draw::{disc, extent, line, quarter, ring, room, shifted, square_ring};
 use super::readings::look::{Answer, Look, Move, Part, edge_or};
@@ -41,11 +43,6 @@ pub(super) struct ReadingFunctions {
     pub(super) fits: fn(&Look) -> bool,
     /// Asked before `fits` where down matters; see [`Reading::may`].
     pub(super) may: Option<fn(&Look) -> bool>,
-}
-
-/// Goes on only where this holds, as `?` goes on only where there is something.
-fn given(holds: bool) -> Option<()> {
-    holds.then_some(())
 }
 
 impl ConceptCode {
