@@ -359,7 +359,7 @@ pub struct ReplyMeta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
     /// Times it was sent before it succeeded, beyond the first.
-    #[serde(skip_serializing_if = "crate::request::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub retries: u32,
 }
 
