@@ -83,13 +83,7 @@ const SAMPLES: &Columns<Sample> = &[
             Outcome::Failed(_) => Some("failed".into()),
         }),
     ),
-    (
-        "score",
-        Number(|s| match s.judgement.outcome {
-            Outcome::Scored(score) => Some(score),
-            _ => None,
-        }),
-    ),
+    ("score", Number(|s| s.judgement.score())),
     (
         "reason",
         Text(|s| match &s.judgement.outcome {

@@ -229,11 +229,7 @@ pub(crate) fn parts<'a>(samples: &[&'a Sample]) -> Vec<Vec<&'a Sample>> {
 
 fn learning(samples: &[&Sample]) -> Vec<(usize, f64)> {
     let scored = |part: Vec<&Sample>| -> Vec<f64> {
-        let score = |s: &&Sample| match s.judgement.outcome {
-            Outcome::Scored(score) => Some(score),
-            _ => None,
-        };
-        part.iter().filter_map(score).collect()
+        part.iter().filter_map(|s| s.judgement.score()).collect()
     };
     let parts = parts(samples).into_iter().map(scored);
     parts

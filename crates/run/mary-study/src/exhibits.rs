@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use mary_contract::{Cell, Declarations, Exhibits, Figure, Outcome, Point, Sample, Series, Table};
+use mary_contract::{Cell, Declarations, Exhibits, Figure, Point, Sample, Series, Table};
 use mary_platform::{grouped, means};
 use mary_stats::Interval;
 
@@ -128,11 +128,9 @@ fn times(groups: &[Group<'_>]) -> Figure {
 fn each_person(groups: &[Group<'_>]) -> Figure {
     let series = groups.iter().map(|(group, samples)| {
         let label = name(groups, *group);
-        let score = |s: &&Sample| match s.judgement.outcome {
-            Outcome::Scored(score) => Some((s.id.trial, score)),
-            _ => None,
-        };
-        let means = means(samples.iter().filter_map(score)).into_values();
+        let scores = samples.iter();
+        let scores = scores.filter_map(|s| Some((s.id.trial, s.judgement.score()?)));
+        let means = means(scores).into_values();
         Series::measured(&label, means.map(|y| Point::new(&label, y)))
     });
     let series = series.filter(|s| s.points.len() > 1);

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mary_contract::{Outcome, Sample, Target};
+use mary_contract::{Sample, Target};
 use mary_platform::for_spreadsheet;
 use serde_json::{Map, Value, json};
 
@@ -77,10 +77,7 @@ fn one_row(
         json!(sample.id.task),
         json!(sample.id.item),
         json!(right(sample)),
-        json!(match sample.judgement.outcome {
-            Outcome::Scored(score) => Some(score),
-            _ => None,
-        }),
+        json!(sample.judgement.score()),
         json!(limit > 0 && one.failures >= limit),
         json!(sample.judgement.measures.get("none_fits")),
         json!(order.join(" ")),

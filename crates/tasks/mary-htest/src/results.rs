@@ -173,10 +173,7 @@ impl Profile<'_> {
             ItemsSource::Fresh => "fresh",
             ItemsSource::Published => "released",
         };
-        let form = match self.first.form {
-            PromptForm::Plain => "plain",
-            PromptForm::Chat => "chat",
-        };
+        let form = self.first.form.name();
         // Told apart from others or not: whose words were asked belongs to the result.
         let released = self.first.conditions.manner().contains_key(WORDING_PARAM);
         let form = if released && !self.variant.contains(WORDING_PARAM) {

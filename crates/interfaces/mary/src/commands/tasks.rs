@@ -264,9 +264,7 @@ fn show(
 
 pub fn item_text(item: &Item) -> anyhow::Result<String> {
     let mut text = format!("\n--- item {} ---\n", item.id);
-    for ask in &item.asks {
-        text.push_str(&shown(&ask.request));
-    }
+    text.extend(item.asks.iter().map(|ask| shown(&ask.request)));
     let target = serde_json::to_string(&item.target)?;
     text.push_str(&format!("\ntarget: {target}\n"));
     Ok(text)

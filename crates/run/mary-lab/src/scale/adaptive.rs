@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::answers::{MODELS, item_hash};
 use super::kept::{FILE, Scale};
 use crate::admission::Assignment;
+use crate::error::unclear;
 use crate::{AdaptiveChoice, Laboratory, RunError, TaskChoice};
 
 /// What the display calls the only part of an adaptive run.
@@ -43,15 +44,11 @@ pub(crate) struct Bank {
     kinds: irt::Kinds,
 }
 
-fn unclear<T>(message: String) -> Result<T, RunError> {
-    Err(RunError::Specification(message))
-}
-
 /// The tasks of a scale with the settings they were run with.
 pub(crate) fn choices(scale: &Scale) -> Result<Vec<TaskChoice>, RunError> {
     if scale.tasks.is_empty() {
         return unclear(
-            "this scale was made of tables alone: there is no task that could be asked\nhint: make it from runs".into(),
+            "this scale was made of tables alone: there is no task that could be asked\nhint: make it from runs",
         );
     }
     let choice = |task: &mary_contract::TaskRun| TaskChoice {

@@ -15,6 +15,7 @@ use mary_contract::{
 use serde_json::{Map, Value, json};
 use zip::write::SimpleFileOptions;
 
+use super::choice::letter;
 use super::table::{answer, prompt};
 use super::{Group, create, file_name_of_task, outcome, picture, time_in_names, usage_of};
 use crate::RunFolder;
@@ -221,11 +222,8 @@ fn target_of(target: &Target) -> (Option<Vec<String>>, String) {
         Target::Choice {
             options, correct, ..
         } => {
-            let letter = u8::try_from(*correct)
-                .ok()
-                .filter(|n| *n < 26)
-                .map_or_else(|| correct.to_string(), |n| char::from(b'A' + n).to_string());
-            (Some(options.clone()), letter)
+            let called = letter(*correct).unwrap_or_else(|| correct.to_string());
+            (Some(options.clone()), called)
         }
         Target::Pair { good, bad } => (Some(vec![good.clone(), bad.clone()]), "A".into()),
         Target::Text(text) => (None, text.clone()),

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, Estimate, Generated, Item, ItemSource, Items, Judgement, Measure, Metric,
-    Needs, Outcome, Reply, Request, Sample, Sampling, Scoring, SettingDefault, Task, TaskCard,
-    TaskError, TaskSettings,
+    Needs, Reply, Request, Sample, Sampling, Scoring, SettingDefault, Task, TaskCard, TaskError,
+    TaskSettings,
 };
 use mary_generators::{shuffle, stream};
 use mary_platform::grouped;
@@ -198,10 +198,7 @@ fn judge_words(shown: &ShownCategory, answer: &Generated) -> Judgement {
 fn by_runs(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
     let mut runs = grouped(samples.filter_map(|mut sample| {
         let category = sample.item.tags.remove("category")?;
-        match sample.judgement.outcome {
-            Outcome::Scored(rho) => Some((category, rho)),
-            _ => None,
-        }
+        Some((category, sample.judgement.score()?))
     }));
     let mut measures = Vec::new();
     let mut means = Vec::new();
