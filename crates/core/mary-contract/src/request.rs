@@ -29,6 +29,15 @@ pub enum RequestKind {
 }
 
 impl Request {
+    /// What is asked, as plain text; of scores what stands before the continuations.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Generate(generate) => generate.prompt.text(),
+            Self::Score(score) => score.prefix.text(),
+            Self::Observe(observe) => observe.text.clone(),
+        }
+    }
+
     /// An answer in words to one text.
     pub fn words(form: PromptForm, text: impl Into<String>, sampling: Sampling) -> Self {
         Self::Generate(Generate::new(Prompt::single(form, text), sampling))

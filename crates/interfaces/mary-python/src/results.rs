@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mary::library::{self, Places};
-use mary_contract::{Outcome, Response, Sample};
+use mary_contract::{Outcome, Sample};
 use mary_report::VersusChance;
 use mary_store::RunFolder;
 use pyo3::prelude::*;
@@ -64,10 +64,7 @@ fn said(sample: &Sample) -> Option<&str> {
         .exchanges
         .iter()
         .filter_map(|e| e.reply.as_ref().ok());
-    replies.find_map(|reply| match &reply.answer {
-        Response::Generated(generated) => Some(generated.text.as_str()),
-        _ => None,
-    })
+    replies.find_map(|reply| Some(reply.answer.as_generated()?.text.as_str()))
 }
 
 const SAMPLES: &Columns<Sample> = &[

@@ -2,7 +2,7 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Row};
 use mary_contract::{ItemSource, RunSummary, SummaryRow, TaskRun};
-use mary_platform::grouped;
+use mary_platform::{given, grouped};
 use serde::Serialize;
 
 use crate::{
@@ -145,9 +145,10 @@ fn stacked(table: &mary_contract::Table, width: usize) -> Option<String> {
             .chain(cells)
             .collect()
     };
-    if !narrow::breaks_words((0..table.head.len()).map(column), width) {
-        return None;
-    }
+    given(narrow::breaks_words(
+        (0..table.head.len()).map(column),
+        width,
+    ))?;
     let rows = table.rows.iter().enumerate().map(|(index, row)| {
         let mut cells: Vec<String> = row.iter().map(|c| escape::terminal(&c.full())).collect();
         if let (true, Some(first)) = (table.published.contains(&index), cells.first_mut()) {

@@ -199,15 +199,10 @@ fn stimulus(sample: &Sample) -> String {
     match &sample.item.target {
         Target::Choice { question, .. } => question.clone(),
         Target::Pair { good, bad } => format!("{good} | {bad}"),
-        Target::Text(_) | Target::Data(_) => sample
-            .exchanges
-            .first()
-            .map(|e| match &e.ask.request {
-                mary_contract::Request::Generate(g) => g.prompt.text(),
-                mary_contract::Request::Score(s) => s.prefix.text(),
-                mary_contract::Request::Observe(o) => o.text.clone(),
-            })
-            .unwrap_or_default(),
+        Target::Text(_) | Target::Data(_) => {
+            let first = sample.exchanges.first();
+            first.map_or_else(String::new, |exchange| exchange.ask.request.text())
+        }
     }
 }
 

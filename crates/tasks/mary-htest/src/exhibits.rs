@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
-use mary_platform::{grouped, grouped_in_order};
+use mary_platform::{given, grouped, grouped_in_order};
 
 use super::direct::described_and_folded;
 use super::geometry;
@@ -250,9 +250,7 @@ fn against_geometry(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Fig
             Some(Point::percent(label, &geometry.accuracy).at(x))
         })
         .collect();
-    if points.is_empty() {
-        return None;
-    }
+    given(!points.is_empty())?;
     let paper = published().geometry.iter().filter_map(|g| {
         let mut rows = published().rows.iter();
         let row = rows.find(|r| r.model == g.model && r.k == Some(50))?;

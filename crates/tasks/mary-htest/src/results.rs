@@ -7,7 +7,7 @@ use mary_contract::{
     Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings,
     variants_of,
 };
-use mary_platform::distinct;
+use mary_platform::{distinct, given};
 
 use super::geometry::LETTER_GEOMETRY;
 use super::published::{percent, published};
@@ -131,9 +131,7 @@ pub(super) struct Profile<'a> {
 /// Mean over tasks; the tasks' intervals are combined as of independent samples.
 pub(super) fn mean<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Option<Estimate> {
     let all: Vec<&Estimate> = estimates.collect();
-    if all.is_empty() {
-        return None;
-    }
+    given(!all.is_empty())?;
     let n = all.len() as f64;
     let value = all.iter().map(|e| e.value).sum::<f64>() / n;
     let spread =

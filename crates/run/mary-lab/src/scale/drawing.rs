@@ -3,7 +3,7 @@
 use super::answers::PEOPLE;
 use super::build::Built;
 use super::kept::{Scale, ScaleSubject};
-use mary_platform::counts;
+use mary_platform::{counts, given};
 
 /// Colours of the reference and of the focal group, told apart by the colour-blind too.
 const COLOURS: [&str; 2] = ["#0b6fa4", "#c2571a"];
@@ -238,9 +238,7 @@ pub(super) fn curves(built: &Built) -> Option<String> {
     let found = &built.calibration;
     let binary = |at: &usize| found.items[*at].curve.top() == 1;
     let mut places: Vec<usize> = (0..found.items.len()).filter(binary).collect();
-    if places.len() < 12 || found.subjects.iter().flatten().count() < 20 {
-        return None;
-    }
+    given(places.len() >= 12 && found.subjects.iter().flatten().count() >= 20)?;
     let outfit = |at: usize| found.items[at].fit.as_ref().map_or(0.0, |fit| fit.outfit_z);
     let hard = |at: usize| found.items[at].curve.difficulty();
     places.sort_by(|a, b| outfit(*b).total_cmp(&outfit(*a)));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, Request, Response, Sample, StoreError};
+use mary_contract::{Outcome, Response, Sample, StoreError};
 use serde_json::Value;
 
 use super::choice::{self, Choice};
@@ -136,12 +136,8 @@ fn cells(sample: &Sample, run: &RunFolder, options: usize) -> Vec<Value> {
 }
 
 pub(super) fn prompt(sample: &Sample) -> String {
-    match sample.exchanges.first().map(|e| &e.ask.request) {
-        Some(Request::Generate(g)) => g.prompt.text(),
-        Some(Request::Score(s)) => s.prefix.text(),
-        Some(Request::Observe(o)) => o.text.clone(),
-        None => String::new(),
-    }
+    let first = sample.exchanges.first();
+    first.map_or_else(String::new, |exchange| exchange.ask.request.text())
 }
 
 /// The words of the last answer; for scores, what the judge read from them.
