@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mary::library::{self, Places};
-use mary_contract::{Outcome, Sample};
+use mary_contract::Sample;
 use mary_report::VersusChance;
 use mary_store::RunFolder;
 use pyo3::prelude::*;
@@ -72,22 +72,11 @@ const SAMPLES: &Columns<Sample> = &[
     ("task", Text(|s| Some((&*s.id.task).into()))),
     ("item", Text(|s| Some((&*s.id.item).into()))),
     ("trial", Count(|s| Some(s.id.trial as usize))),
-    (
-        "outcome",
-        Text(|s| match s.judgement.outcome {
-            Outcome::Scored(_) => Some("scored".into()),
-            Outcome::Unscored(_) => Some("unscored".into()),
-            Outcome::Failed(_) => Some("failed".into()),
-        }),
-    ),
+    ("outcome", Text(|s| Some(s.judgement.outcome.name().into()))),
     ("score", Number(|s| s.judgement.score())),
     (
         "reason",
-        Text(|s| match &s.judgement.outcome {
-            Outcome::Scored(_) => None,
-            Outcome::Unscored(reason) => Some(reason.name().into()),
-            Outcome::Failed(failure) => Some((&*failure.message).into()),
-        }),
+        Text(|s| Some(s.judgement.outcome.reason()?.into())),
     ),
     (
         "parsed",

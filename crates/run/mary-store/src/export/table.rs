@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, Response, Sample, StoreError};
+use mary_contract::{Response, Sample, StoreError};
 use serde_json::Value;
 
 use super::choice::{self, Choice};
@@ -84,11 +84,7 @@ pub(super) fn export_parquet(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf
 
 /// A sample as one row; `target`, `tags` and `measures` are JSON.
 fn cells(sample: &Sample, run: &RunFolder, options: usize) -> Vec<Value> {
-    let (outcome, score, reason) = match &sample.judgement.outcome {
-        Outcome::Scored(score) => ("scored", Some(*score), None),
-        Outcome::Unscored(reason) => ("unscored", None, Some(reason.name().to_owned())),
-        Outcome::Failed(failure) => ("failed", None, Some(failure.message.clone())),
-    };
+    let outcome = &sample.judgement.outcome;
     let json = |value: serde_json::Result<String>| value.unwrap_or_default().into();
     let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX).into();
     let mut latest_first = sample.exchanges.iter().rev();
@@ -100,9 +96,9 @@ fn cells(sample: &Sample, run: &RunFolder, options: usize) -> Vec<Value> {
         sample.id.task.as_str().into(),
         sample.id.item.as_str().into(),
         sample.id.trial.into(),
-        outcome.into(),
-        score.into(),
-        reason.into(),
+        outcome.name().into(),
+        sample.judgement.score().into(),
+        outcome.reason().into(),
         sample.judgement.parsed.clone().into(),
         json(serde_json::to_string(&sample.item.target)),
         sample.item.stratum.as_str().into(),

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use mary_contract::{ContinuationScore, Exchange, Outcome, Response, Sample, Task as _};
+use mary_contract::{ContinuationScore, Exchange, Response, Sample, Task as _};
 use mary_store::{RunFolder, Seeker};
 
 use super::words::{self, Word};
@@ -251,11 +251,8 @@ impl Rows<'_, '_> {
             }
             _ => &[],
         };
-        let outcome = match &sample.judgement.outcome {
-            Outcome::Scored(_) => "scored".to_owned(),
-            Outcome::Unscored(reason) => reason.name().to_owned(),
-            Outcome::Failed(failure) => failure.message.clone(),
-        };
+        let outcome = &sample.judgement.outcome;
+        let outcome = outcome.reason().unwrap_or(outcome.name()).to_owned();
         match (which, scores.is_empty()) {
             (0, true) => self.done.failed += 1,
             (0, false) => self.done.scored += 1,

@@ -15,9 +15,8 @@ use super::draw::{disc, extent, line, quarter, ring, room, shifted, square_ring}
 use super::readings::look::{Answer, Look, Move, Part, edge_or};
 use super::readings::part::{area, bounds, connected, outside, skin};
 use super::readings::shared::{
-    alike, apart, became, beside, distinct, every, exactly, exists, facing, filled, halves,
-    heights, humps, in_column, in_row, ordered, profile, rests, scaled, sizes, surface, those,
-    view,
+    alike, apart, became, beside, distinct, every, exactly, exists, filled, heights, humps,
+    in_column, in_row, ordered, poles, profile, rests, scaled, sizes, surface, those, view,
 };
 use super::scenery::{
     bar, block, crest, curve, flame, foot, framed_part, larger, puddle, sun, vessel, walls,
