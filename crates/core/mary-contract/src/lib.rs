@@ -128,6 +128,7 @@ pub use question::{
 pub use registry::{Registry, RegistryError};
 pub use request::{
     BLANK, Details, Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score,
+    is_default,
 };
 pub use response::{
     ContinuationScore, Finish, Generated, LayerVector, Observed, PooledVectors, Response, Scored,

@@ -359,7 +359,7 @@ pub struct ReplyMeta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
     /// Times it was sent before it succeeded, beyond the first.
-    #[serde(skip_serializing_if = "crate::request::is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub retries: u32,
 }
 
@@ -483,29 +483,34 @@ pub trait Model: Send + Sync {
     /// Who it is, fingerprint included.
     fn card(&self) -> &ModelCard;
 
+    /// The model that answers in its place, if it only goes by another card.
+    fn inner(&self) -> Option<&dyn Model> {
+        None
+    }
+
     /// Its generator, if it answers in words.
     fn generator(&self) -> Option<&dyn Generator> {
-        None
+        self.inner()?.generator()
     }
 
     /// Its scorer, if it gives log-probabilities.
     fn scorer(&self) -> Option<&dyn Scorer> {
-        None
+        self.inner()?.scorer()
     }
 
     /// Its observer, if it shows hidden states.
     fn observer(&self) -> Option<&dyn Observer> {
-        None
+        self.inner()?.observer()
     }
 
     /// Its intervener, if values inside it can be changed.
     fn intervener(&self) -> Option<&dyn Intervener> {
-        None
+        self.inner()?.intervener()
     }
 
     /// Its tokens, if it runs in this process.
     fn tokens(&self) -> Option<&dyn Tokens> {
-        None
+        self.inner()?.tokens()
     }
 }
 

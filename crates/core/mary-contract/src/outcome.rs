@@ -19,6 +19,26 @@ pub enum Outcome {
     Failed(Failure),
 }
 
+impl Outcome {
+    /// The word in tables and exports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Scored(_) => "scored",
+            Self::Unscored(_) => "unscored",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    /// Why there is no score, where there is none.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Scored(_) => None,
+            Self::Unscored(reason) => Some(reason.name()),
+            Self::Failed(failure) => Some(&failure.message),
+        }
+    }
+}
+
 /// Why an answered item has no score.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

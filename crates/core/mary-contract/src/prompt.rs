@@ -63,6 +63,16 @@ pub enum PromptForm {
     Chat,
 }
 
+impl PromptForm {
+    /// The word for it in settings and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Chat => "chat",
+        }
+    }
+}
+
 /// A whole prompt.
 ///
 /// ```

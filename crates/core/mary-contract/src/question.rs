@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::source::source_word;
-use crate::{
-    ItemSource, PromptForm, RunManifest, SOURCE, Start, Task, TaskCard, TaskRun, TaskSettings,
-};
+use crate::{ItemSource, RunManifest, SOURCE, Start, Task, TaskCard, TaskRun, TaskSettings};
 
 /// Settings by name, as they were in force: defaults are filled in.
 pub type InForce = BTreeMap<String, String>;
@@ -224,13 +222,12 @@ impl TaskSettings {
 
     /// Seed, form, and shots where there are any.
     fn of_every_task(&self) -> InForce {
-        let form = match self.form {
-            PromptForm::Plain => "plain",
-            PromptForm::Chat => "chat",
-        };
         let shots = self.shots.filter(|k| *k > 0);
         let shots = shots.map(|k| ("shots", k.to_string()));
-        let all = [("seed", self.seed.to_string()), ("form", form.to_owned())];
+        let all = [
+            ("seed", self.seed.to_string()),
+            ("form", self.form.name().to_owned()),
+        ];
         let all = all.into_iter().chain(shots);
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }

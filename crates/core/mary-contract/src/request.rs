@@ -29,6 +29,15 @@ pub enum RequestKind {
 }
 
 impl Request {
+    /// What is asked, as plain text; of scores what stands before the continuations.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Generate(generate) => generate.prompt.text(),
+            Self::Score(score) => score.prefix.text(),
+            Self::Observe(observe) => observe.text.clone(),
+        }
+    }
+
     /// An answer in words to one text.
     pub fn words(form: PromptForm, text: impl Into<String>, sampling: Sampling) -> Self {
         Self::Generate(Generate::new(Prompt::single(form, text), sampling))
@@ -181,10 +190,10 @@ pub struct Details {
     pub word_starts: bool,
     /// Not the continuation is scored: so many of the likeliest tokens are wanted in the place where it begins.
     /// A masked language model reads [`BLANK`] there and what follows it; others see the prefix alone.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub top: u32,
     /// So many of the likeliest tokens in the place of each scored token, beside it.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub alternatives: u32,
     /// Prefix and continuations are no words but token ids, in decimal and parted by blanks: those of a client with
     /// a tokenizer of its own. Nothing is put before them.
@@ -195,12 +204,9 @@ pub struct Details {
 /// What stands for a word that is to be predicted.
 pub const BLANK: &str = "[MASK]";
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde asks for"
-)]
-pub(crate) fn is_zero(n: &u32) -> bool {
-    *n == 0
+/// Whether a field is left out of what is written, for [`serde`]'s `skip_serializing_if`.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Details {

@@ -197,12 +197,6 @@ impl Default for ExecutionSettings {
     }
 }
 
-impl ExecutionSettings {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// Everything that was decided before the first question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunManifest {
@@ -234,7 +228,7 @@ pub struct RunManifest {
     /// Seed of items, draws and limits.
     pub seed: u64,
     /// How it is carried out.
-    #[serde(default, skip_serializing_if = "ExecutionSettings::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub execution: ExecutionSettings,
 }
 

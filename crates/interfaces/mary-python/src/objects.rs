@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mary::library::Arrange;
 use mary_contract::{
-    ErrorKind, Generator, Intervener, Model, ModelCard, ModelError, ModelRef, ModelSettings,
-    Observer, OpenedModel, Provider, Reply, Request, RequestKind, Scorer, Service, Start, Tokens,
+    ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, OpenedModel, Provider, Reply,
+    Request, RequestKind, Service, Start,
 };
 use mary_pymodel::{
     Answering, Answers, Together, card_of, most_together, read_answer, read_answers,
@@ -257,23 +257,7 @@ impl Model for Shared {
         self.0.card()
     }
 
-    fn generator(&self) -> Option<&dyn Generator> {
-        self.0.generator()
-    }
-
-    fn scorer(&self) -> Option<&dyn Scorer> {
-        self.0.scorer()
-    }
-
-    fn observer(&self) -> Option<&dyn Observer> {
-        self.0.observer()
-    }
-
-    fn intervener(&self) -> Option<&dyn Intervener> {
-        self.0.intervener()
-    }
-
-    fn tokens(&self) -> Option<&dyn Tokens> {
-        self.0.tokens()
+    fn inner(&self) -> Option<&dyn Model> {
+        Some(self.0.as_ref())
     }
 }

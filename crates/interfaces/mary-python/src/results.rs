@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mary::library::{self, Places};
-use mary_contract::{Outcome, Response, Sample};
+use mary_contract::Sample;
 use mary_report::VersusChance;
 use mary_store::RunFolder;
 use pyo3::prelude::*;
@@ -64,10 +64,7 @@ fn said(sample: &Sample) -> Option<&str> {
         .exchanges
         .iter()
         .filter_map(|e| e.reply.as_ref().ok());
-    replies.find_map(|reply| match &reply.answer {
-        Response::Generated(generated) => Some(generated.text.as_str()),
-        _ => None,
-    })
+    replies.find_map(|reply| Some(reply.answer.as_generated()?.text.as_str()))
 }
 
 const SAMPLES: &Columns<Sample> = &[
@@ -75,28 +72,11 @@ const SAMPLES: &Columns<Sample> = &[
     ("task", Text(|s| Some((&*s.id.task).into()))),
     ("item", Text(|s| Some((&*s.id.item).into()))),
     ("trial", Count(|s| Some(s.id.trial as usize))),
-    (
-        "outcome",
-        Text(|s| match s.judgement.outcome {
-            Outcome::Scored(_) => Some("scored".into()),
-            Outcome::Unscored(_) => Some("unscored".into()),
-            Outcome::Failed(_) => Some("failed".into()),
-        }),
-    ),
-    (
-        "score",
-        Number(|s| match s.judgement.outcome {
-            Outcome::Scored(score) => Some(score),
-            _ => None,
-        }),
-    ),
+    ("outcome", Text(|s| Some(s.judgement.outcome.name().into()))),
+    ("score", Number(|s| s.judgement.score())),
     (
         "reason",
-        Text(|s| match &s.judgement.outcome {
-            Outcome::Scored(_) => None,
-            Outcome::Unscored(reason) => Some(reason.name().into()),
-            Outcome::Failed(failure) => Some((&*failure.message).into()),
-        }),
+        Text(|s| Some(s.judgement.outcome.reason()?.into())),
     ),
     (
         "parsed",

@@ -1,7 +1,7 @@
 //! What a run says in a few sentences, made from its numbers alone.
 
 use mary_contract::{RunSummary, SummaryRow};
-use mary_platform::counted;
+use mary_platform::{counted, given};
 
 use crate::number::{ScoreScale, VersusChance};
 use crate::subject::{self, Subject};
@@ -34,9 +34,7 @@ fn judged(rows: &[&SummaryRow], verdict: VersusChance) -> usize {
 fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
     let run = runs.get(who.run)?;
     let all: Vec<&SummaryRow> = rows(runs, who).collect();
-    if all.is_empty() {
-        return None;
-    }
+    given(!all.is_empty())?;
     let known = all.len() - judged(&all, VersusChance::Unknown);
     let mut sentences = Vec::new();
     if known > 0 {

@@ -1,6 +1,6 @@
 //! The same items under two conditions: what comparisons of runs, pairs of models and twins share.
 
-use mary_contract::{Metric, Outcome, SHOT_SET, Sample};
+use mary_contract::{Metric, SHOT_SET, Sample};
 use mary_stats::difference::{self, Difference, ScoreRange};
 use mary_stats::{StatsError, intervals, multiple};
 
@@ -19,10 +19,7 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     pub fn from_sample(sample: &Sample) -> Self {
-        let score = match sample.judgement.outcome {
-            Outcome::Scored(score) if score.is_finite() => Some(score),
-            _ => None,
-        };
+        let score = sample.judgement.score().filter(|score| score.is_finite());
         Self {
             score,
             cluster: sample

@@ -1,9 +1,8 @@
 //! The table a run ends with, for people and for machines.
 
-use std::collections::BTreeMap;
-
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Row};
 use mary_contract::{ItemSource, RunSummary, SummaryRow, TaskRun};
+use mary_platform::{given, grouped};
 use serde::Serialize;
 
 use crate::{
@@ -146,9 +145,10 @@ fn stacked(table: &mary_contract::Table, width: usize) -> Option<String> {
             .chain(cells)
             .collect()
     };
-    if !narrow::breaks_words((0..table.head.len()).map(column), width) {
-        return None;
-    }
+    given(narrow::breaks_words(
+        (0..table.head.len()).map(column),
+        width,
+    ))?;
     let rows = table.rows.iter().enumerate().map(|(index, row)| {
         let mut cells: Vec<String> = row.iter().map(|c| escape::terminal(&c.full())).collect();
         if let (true, Some(first)) = (table.published.contains(&index), cells.first_mut()) {
@@ -198,11 +198,8 @@ impl Sheet<'_> {
 
     /// The sources of all tasks in a line, where there is no room for a column.
     fn sources(&self) -> String {
-        let mut by_source: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for task in &self.run.manifest.tasks {
-            let of = by_source.entry(self.source_of(&task.id)).or_default();
-            of.push(&task.id);
-        }
+        let tasks = self.run.manifest.tasks.iter().map(|task| task.id.as_str());
+        let by_source = grouped(tasks.map(|task| (self.source_of(task), task)));
         let said: Vec<String> = match by_source.len() {
             1 => by_source.into_keys().collect(),
             _ => by_source

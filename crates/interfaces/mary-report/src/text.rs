@@ -50,9 +50,7 @@ pub fn markdown(table: &Table) -> String {
         })
         .collect();
     out += &format!("| {} |\n", rules.join(" | "));
-    for row in cells(table, false) {
-        out += &line(&row);
-    }
+    out.extend(cells(table, false).map(|row| line(&row)));
     if !table.caption.is_empty() {
         out += &format!("\n{}\n", escape(&escape::terminal(&table.caption)));
     }
@@ -72,9 +70,7 @@ pub fn latex(table: &Table) -> String {
     out += &format!("  \\begin{{tabular}}{{{columns}}}\n    \\toprule\n");
     out += &line(&table.head);
     out += "    \\midrule\n";
-    for row in cells(table, false) {
-        out += &line(&row);
-    }
+    out.extend(cells(table, false).map(|row| line(&row)));
     out += "    \\bottomrule\n  \\end{tabular}\n";
     let mut caption = latex_text(&table.title);
     if !table.caption.is_empty() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mary_lab::checkpoints::{Record, State};
-use mary_platform::counted;
+use mary_platform::{counted, distinct};
 
 use crate::exit::{MissingError, missing_error, usage_error};
 use crate::settings::Place;
@@ -121,12 +121,7 @@ fn checkpoint(place: &Place, wanted: &str) -> anyhow::Result<Found> {
         .map(|(_, run)| run.clone())
         .collect();
     if runs.is_empty() {
-        let mut names: Vec<&str> = Vec::new();
-        for (record, _) in &sound {
-            if !names.contains(&record.revision.as_str()) {
-                names.push(&record.revision);
-            }
-        }
+        let mut names = distinct(sound.iter().map(|(record, _)| record.revision.as_str()));
         let more = if names.len() > 12 { ", …" } else { "" };
         names.truncate(12);
         return missing_error(format!(

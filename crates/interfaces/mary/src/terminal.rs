@@ -113,10 +113,7 @@ fn line_of(text: &str) {
     // A closed standard error is nobody's to tell.
     let write = || drop(writeln!(anstream::stderr(), "{text}"));
     let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    match bar {
-        Some(bar) => bar.suspend(write),
-        None => write(),
-    }
+    bar.map_or_else(write, |bar| bar.suspend(write))
 }
 
 /// The text with control characters shown; colours and weights of our own stay.

@@ -8,8 +8,7 @@ mod packed;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    ErrorKind, Generator, Intervener, Model, ModelCard, ModelError, ModelRef, ModelSettings,
-    Observer, OpenedModel, Provider, Scorer, Start, Tokens,
+    ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, OpenedModel, Provider, Start,
 };
 use mary_local::provider;
 use mary_weights::{Checkpoint, EmbeddedFiles};
@@ -139,23 +138,7 @@ impl Model for Nano {
         &self.card
     }
 
-    fn generator(&self) -> Option<&dyn Generator> {
-        self.inner.generator()
-    }
-
-    fn scorer(&self) -> Option<&dyn Scorer> {
-        self.inner.scorer()
-    }
-
-    fn observer(&self) -> Option<&dyn Observer> {
-        self.inner.observer()
-    }
-
-    fn intervener(&self) -> Option<&dyn Intervener> {
-        self.inner.intervener()
-    }
-
-    fn tokens(&self) -> Option<&dyn Tokens> {
-        self.inner.tokens()
+    fn inner(&self) -> Option<&dyn Model> {
+        Some(self.inner.as_ref())
     }
 }

@@ -69,6 +69,11 @@ impl RunError {
     }
 }
 
+/// A mistake in what was asked for, with what to do about it.
+pub(crate) fn unclear<T>(message: impl Into<String>) -> Result<T, RunError> {
+    Err(RunError::Specification(message.into()))
+}
+
 /// Makes a folder; the message says what it is for.
 pub(crate) fn make_folder(path: &Path, message: &str) -> Result<(), RunError> {
     std::fs::create_dir_all(path).map_err(|source| RunError::Folder {

@@ -9,11 +9,8 @@ use crate::{Laboratory, PreparedRun, RunError};
 /// Everything decided, in the form a run folder keeps.
 pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
     let (lab, spec) = (prepared.lab, &prepared.spec);
-    let mut tasks = Vec::new();
-    for assignment in &prepared.assignments {
-        let settings = assignment.settings.clone();
-        tasks.push(task_run(lab, assignment.task, settings, assignment.limit));
-    }
+    let tasks = prepared.assignments.iter();
+    let tasks = tasks.map(|a| task_run(lab, a.task, a.settings.clone(), a.limit));
     let labelled = |card: &ModelCard| ModelCard {
         label: spec.execution.labels.get(&card.model.to_string()).cloned(),
         ..card.clone()
@@ -33,7 +30,7 @@ pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
             JudgeChoice::None | JudgeChoice::Model(_) => prepared.judge.clone(),
         },
         judge_choice: spec.judge.clone(),
-        tasks,
+        tasks: tasks.collect(),
         trials: spec.trials,
         seed: spec.seed,
         execution: ExecutionSettings {

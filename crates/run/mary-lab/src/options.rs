@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use crate::choice::{TaskOptions, fit_to_models};
 use crate::engine::admit::too_short_a_context;
 use crate::engine::select::PromptSize;
+use crate::error::unclear;
 use crate::scale::{self, Scale};
 use crate::{AdaptiveChoice, Execution, Laboratory, Opening, RunError, RunSpec, TaskChoice, names};
 
@@ -20,10 +21,6 @@ pub(crate) const BUILTIN: &str = "builtin";
 
 /// More trials than this are a slip of the keyboard.
 const MOST_TRIALS: u32 = 10_000;
-
-fn unclear<T>(message: impl Into<String>) -> Result<T, RunError> {
-    Err(RunError::Specification(message.into()))
-}
 
 /// What is to be run, before names are looked up. As JSON, fields that are absent have their defaults and
 /// unknown ones are refused.

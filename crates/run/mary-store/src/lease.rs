@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mary_contract::StoreError;
-use mary_platform::{open_plain, writable_place};
+use mary_platform::{given, open_plain, writable_place};
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Result, io_at};
@@ -64,9 +64,7 @@ impl Holder {
     /// Whether it lives, where that can be told from here: on this host.
     pub fn lives(&self) -> Option<bool> {
         let here = Self::this();
-        if here.host != self.host {
-            return None;
-        }
+        given(here.host == self.host)?;
         Some(here.boot == self.boot && start_of(self.pid) == Some(self.started))
     }
 

@@ -38,6 +38,7 @@ pub use mary_contract::line::{ItemHead, Verdict};
 pub use merge::{join_into, merge};
 pub use mounts::network_file_system;
 pub use paid::PaidAnswers;
+pub use parquet::{GroupLimits, ParquetTable, cell_text, parquet_file};
 pub use read::{Samples, Seeker, Verdicts};
 pub use recorder::Recorder;
 pub use shards::{

@@ -21,7 +21,7 @@ struct Essence<'a> {
     judge: Option<Who<'a>>,
     /// Left out where another model judges, so that runs from before this was kept go by their old
     /// names.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     subject_judges: bool,
     tasks: Vec<What<'a>>,
     trials: u32,
@@ -99,14 +99,6 @@ fn essence(manifest: &RunManifest) -> Essence<'_> {
         seed: manifest.seed,
         adaptive: manifest.execution.adaptive.as_ref(),
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde asks for"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 fn value_of<T: Serialize>(value: &T) -> Result<Value> {

@@ -1,12 +1,10 @@
 //! Rows with types, written to a compressed Parquet file in groups, so that memory stays bounded whatever
 //! their number. Absent values are null, never an empty string or a zero.
 
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
 use std::sync::Arc;
 
-use mary_contract::StoreError;
+use mary_platform::for_spreadsheet;
 use parquet::basic::{Compression, GzipLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -15,129 +13,97 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use serde_json::Value;
 
-use crate::fault::{Result, io_at};
-
-pub(crate) enum Cell {
-    Text(Option<String>),
-    Number(Option<f64>),
-    Whole(Option<i64>),
-    /// A whole number of 32 bits that is always there.
-    Trial(u32),
+/// Begins a compressed file of this schema, which is in Parquet's own notation.
+pub fn parquet_file<W: Write + Send>(
+    to: W,
+    schema: &str,
+    created_by: Option<String>,
+    metadata: &[(&str, &str)],
+) -> io::Result<SerializedFileWriter<W>> {
+    let notes = metadata.iter();
+    let notes = notes.map(|(name, value)| KeyValue::new((*name).to_owned(), (*value).to_owned()));
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::GZIP(GzipLevel::default()))
+        .set_key_value_metadata((!metadata.is_empty()).then(|| notes.collect()));
+    if let Some(name) = created_by {
+        properties = properties.set_created_by(name);
+    }
+    let schema = parse_message_type(schema).map_err(io::Error::other)?;
+    let properties = Arc::new(properties.build());
+    SerializedFileWriter::new(to, Arc::new(schema), properties).map_err(io::Error::other)
 }
 
-/// A group is written after so many rows or bytes of values.
-pub(crate) struct GroupLimits {
-    pub(crate) rows: usize,
-    pub(crate) bytes: usize,
+/// A group is written after so many rows, or bytes of their cells.
+pub struct GroupLimits {
+    pub rows: usize,
+    pub bytes: usize,
 }
 
-pub(crate) struct FileNotes {
-    pub(crate) created_by: Option<String>,
-    pub(crate) metadata: Vec<(&'static str, String)>,
-}
-
-enum Values {
-    Text(Vec<ByteArray>),
-    Number(Vec<f64>),
-    Whole(Vec<i64>),
-    Trial(Vec<i32>),
-}
-
-/// One column of a group: the values that are there, and for each row whether it has one.
-struct Column {
-    values: Values,
-    there: Vec<i16>,
-}
-
-pub(crate) struct TableWriter {
-    path: PathBuf,
-    out: SerializedFileWriter<File>,
+/// A file of rows whose cells stand in the order of its schema.
+pub struct ParquetTable<W: Write + Send> {
+    out: SerializedFileWriter<W>,
     limits: GroupLimits,
-    columns: Vec<Column>,
-    rows: usize,
+    rows: Vec<Vec<Value>>,
     bytes: usize,
 }
 
-fn said(path: &Path) -> impl Fn(ParquetError) -> StoreError + '_ {
-    move |e| io_at(path)(io::Error::other(e))
-}
-
-impl TableWriter {
-    pub(crate) fn begin(
-        path: &Path,
-        file: File,
-        schema: &str,
-        notes: FileNotes,
-        limits: GroupLimits,
-    ) -> Result<Self> {
-        let metadata = notes.metadata.into_iter();
-        let metadata = metadata.map(|(name, value)| KeyValue::new(name.to_owned(), value));
-        let mut properties = WriterProperties::builder()
-            .set_compression(Compression::GZIP(GzipLevel::default()))
-            .set_key_value_metadata(Some(metadata.collect()));
-        if let Some(name) = notes.created_by {
-            properties = properties.set_created_by(name);
-        }
-        let schema = parse_message_type(schema).map_err(said(path))?;
-        let properties = Arc::new(properties.build());
-        let out = SerializedFileWriter::new(file, Arc::new(schema), properties);
-        Ok(Self {
-            path: path.to_owned(),
-            out: out.map_err(said(path))?,
+impl<W: Write + Send> ParquetTable<W> {
+    pub fn new(out: SerializedFileWriter<W>, limits: GroupLimits) -> Self {
+        Self {
+            out,
             limits,
-            columns: Vec::new(),
-            rows: 0,
+            rows: Vec::new(),
             bytes: 0,
-        })
+        }
     }
 
-    pub(crate) fn push(&mut self, cells: Vec<Cell>) -> Result<()> {
-        if self.columns.is_empty() {
-            self.columns = cells.iter().map(Column::fitting).collect();
-        }
-        for (column, cell) in self.columns.iter_mut().zip(cells) {
-            self.bytes += column.push(cell);
-        }
-        self.rows += 1;
-        if self.rows >= self.limits.rows || self.bytes >= self.limits.bytes {
-            self.write_group().map_err(said(&self.path))?;
+    pub fn row(&mut self, cells: Vec<Value>) -> io::Result<()> {
+        let size = |cell: &Value| cell.as_str().map_or(8, str::len);
+        self.bytes += cells.iter().map(size).sum::<usize>();
+        self.rows.push(cells);
+        if self.rows.len() >= self.limits.rows || self.bytes >= self.limits.bytes {
+            self.write_group().map_err(io::Error::other)?;
         }
         Ok(())
     }
 
-    pub(crate) fn end(mut self) -> Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
         let written = self.write_group().and_then(|()| self.out.close());
-        written.map(drop).map_err(said(&self.path))
+        written.map(drop).map_err(io::Error::other)
     }
 
     /// Writes the group, if there is anything in it, and starts the next.
     fn write_group(&mut self) -> Result<(), ParquetError> {
-        (self.rows, self.bytes) = (0, 0);
-        let columns = std::mem::take(&mut self.columns);
-        if columns.is_empty() {
+        self.bytes = 0;
+        let rows = std::mem::take(&mut self.rows);
+        let Some(columns) = rows.first().map(Vec::len) else {
             return Ok(());
-        }
+        };
         let mut group = self.out.next_row_group()?;
-        for Column { values, there } in &columns {
+        for at in 0..columns {
             let Some(mut writer) = group.next_column()? else {
                 return Err(ParquetError::General("the form has fewer columns".into()));
             };
-            match (values, writer.untyped()) {
-                (Values::Text(values), ColumnWriter::ByteArrayColumnWriter(w)) => {
-                    let optional = w.get_descriptor().max_def_level() > 0;
-                    w.write_batch(values, optional.then_some(there), None)?
+            let cells = || rows.iter().filter_map(|row| row.get(at));
+            let there: Vec<i16> = cells().map(|cell| i16::from(!cell.is_null())).collect();
+            macro_rules! put {
+                ($writer:ident, $value:expr) => {{
+                    let values: Vec<_> = cells().filter_map($value).collect();
+                    let optional = $writer.get_descriptor().max_def_level() > 0;
+                    $writer.write_batch(&values, optional.then_some(&there), None)?
+                }};
+            }
+            let whole = |cell: &Value| Some(i32::try_from(cell.as_i64()?).unwrap_or(i32::MAX));
+            match writer.untyped() {
+                ColumnWriter::ByteArrayColumnWriter(w) => {
+                    put!(w, |c| c.as_str().map(ByteArray::from))
                 }
-                (Values::Number(values), ColumnWriter::DoubleColumnWriter(w)) => {
-                    w.write_batch(values, Some(there), None)?
-                }
-                (Values::Whole(values), ColumnWriter::Int64ColumnWriter(w)) => {
-                    let optional = w.get_descriptor().max_def_level() > 0;
-                    w.write_batch(values, optional.then_some(there), None)?
-                }
-                (Values::Trial(values), ColumnWriter::Int32ColumnWriter(w)) => {
-                    w.write_batch(values, None, None)?
-                }
+                ColumnWriter::DoubleColumnWriter(w) => put!(w, Value::as_f64),
+                ColumnWriter::Int64ColumnWriter(w) => put!(w, Value::as_i64),
+                ColumnWriter::Int32ColumnWriter(w) => put!(w, whole),
+                ColumnWriter::BoolColumnWriter(w) => put!(w, Value::as_bool),
                 _ => return Err(ParquetError::General("a column has another type".into())),
             };
             writer.close()?;
@@ -147,45 +113,16 @@ impl TableWriter {
     }
 }
 
-impl Column {
-    fn fitting(cell: &Cell) -> Self {
-        let values = match cell {
-            Cell::Text(_) => Values::Text(Vec::new()),
-            Cell::Number(_) => Values::Number(Vec::new()),
-            Cell::Whole(_) => Values::Whole(Vec::new()),
-            Cell::Trial(_) => Values::Trial(Vec::new()),
-        };
-        Self {
-            values,
-            there: Vec::new(),
-        }
-    }
-
-    /// Takes a value and says how many bytes it holds.
-    fn push(&mut self, cell: Cell) -> usize {
-        let (there, bytes) = match (&mut self.values, cell) {
-            (Values::Text(values), Cell::Text(value)) => {
-                let bytes = value.as_ref().map_or(0, String::len);
-                let there = value.is_some();
-                values.extend(value.map(|text| ByteArray::from(text.into_bytes())));
-                (there, bytes)
-            }
-            (Values::Number(values), Cell::Number(value)) => {
-                values.extend(value);
-                (value.is_some(), 8)
-            }
-            (Values::Whole(values), Cell::Whole(value)) => {
-                values.extend(value);
-                (value.is_some(), 8)
-            }
-            (Values::Trial(values), Cell::Trial(n)) => {
-                values.push(i32::try_from(n).unwrap_or(i32::MAX));
-                (true, 4)
-            }
-            // Cells come in the order in which the columns were made.
-            _ => (false, 0),
-        };
-        self.there.push(i16::from(there));
-        bytes
+/// A cell for spreadsheets and R: numbers as they round-trip, text that no spreadsheet executes.
+pub fn cell_text(cell: Value) -> String {
+    match cell {
+        Value::Null => String::new(),
+        Value::String(text) => for_spreadsheet(&text).into_owned(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            // A floating-point number without a fraction is written without one.
+            (None, Some(number)) => number.to_string(),
+            _ => number.to_string(),
+        },
+        other => other.to_string(),
     }
 }

@@ -27,16 +27,8 @@ pub(crate) struct Head {
     run: String,
     trials: u32,
     /// Lines of the log that were there before lines had checksums; nothing can be said of them.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "mary_contract::is_default")]
     pub(crate) unchecked: u64,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde asks for"
-)]
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 #[derive(Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use mary_contract::Target;
 use mary_lab::scale::{PEOPLE, Scale, item_hash};
-use mary_platform::{read_plain, replace_file};
+use mary_platform::{given, read_plain, replace_file};
 use mary_stats::irt::adaptive::{Selection, Stop, next_items, standing};
 use mary_stats::irt::{Ability, Item, Kinds};
 use serde::{Deserialize, Serialize};
@@ -131,9 +131,7 @@ impl AdaptiveTest {
     ) -> Option<usize> {
         let scored = self.scored(answers);
         let ability = self.ability(&scored);
-        if self.stop.reached(scored.len(), self.curves.len(), ability) {
-            return None;
-        }
+        given(!self.stop.reached(scored.len(), self.curves.len(), ability))?;
         let asked: Vec<usize> = scored.iter().map(|answer| answer.0).collect();
         let seed = self.seed ^ (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let selection = Selection::fair(self.content.clone(), seed);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{Estimate, Measure, Outcome, Sample, SummaryRow};
-use mary_platform::counted;
+use mary_platform::{counted, means};
 use mary_stats::agreement::cohen_kappa;
 use mary_stats::bootstrap::quantile_sorted;
 use mary_stats::crossed::{Crossed, mean_crossed};
@@ -141,13 +141,8 @@ fn over_one(scores: &[f64], people: &[usize]) -> Option<Interval> {
 }
 
 fn person_means(scores: &[f64], people: &[usize]) -> Vec<f64> {
-    let mut sums: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
-    for (score, person) in scores.iter().zip(people) {
-        let sum = sums.entry(*person).or_default();
-        sum.0 += score;
-        sum.1 += 1;
-    }
-    sums.into_values().map(|(sum, n)| sum / n as f64).collect()
+    let each = people.iter().zip(scores.iter().copied());
+    means(each).into_values().collect()
 }
 
 fn five_numbers(mut values: Vec<f64>) -> Option<[f64; 5]> {
@@ -234,11 +229,7 @@ pub(crate) fn parts<'a>(samples: &[&'a Sample]) -> Vec<Vec<&'a Sample>> {
 
 fn learning(samples: &[&Sample]) -> Vec<(usize, f64)> {
     let scored = |part: Vec<&Sample>| -> Vec<f64> {
-        let score = |s: &&Sample| match s.judgement.outcome {
-            Outcome::Scored(score) => Some(score),
-            _ => None,
-        };
-        part.iter().filter_map(score).collect()
+        part.iter().filter_map(|s| s.judgement.score()).collect()
     };
     let parts = parts(samples).into_iter().map(scored);
     parts

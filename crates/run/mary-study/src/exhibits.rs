@@ -1,10 +1,10 @@
 //! What a report shows of people: a table of scores, agreement and times, and curves over the trials. Works
 //! on any samples whose trials are people.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use mary_contract::{Cell, Declarations, Exhibits, Figure, Outcome, Point, Sample, Series, Table};
+use mary_contract::{Cell, Declarations, Exhibits, Figure, Point, Sample, Series, Table};
+use mary_platform::{grouped, means};
 use mary_stats::Interval;
 
 use crate::analysis::{PeopleStatistics, alpha_in_words, parts};
@@ -18,12 +18,9 @@ type Group<'a> = ((&'a str, &'a str), Vec<&'a Sample>);
 
 /// Tables and figures of all people among some samples; empty where there are none.
 pub fn of_people(samples: &[Sample]) -> Exhibits {
-    let mut groups: BTreeMap<(&str, &str), Vec<&Sample>> = BTreeMap::new();
-    for sample in samples.iter().filter(|s| is_people(&s.id.model)) {
-        let group = (sample.id.model.as_str(), sample.id.task.as_str());
-        groups.entry(group).or_default().push(sample);
-    }
-    let groups: Vec<Group<'_>> = groups.into_iter().collect();
+    let people = samples.iter().filter(|s| is_people(&s.id.model));
+    let people = people.map(|s| ((s.id.model.as_str(), s.id.task.as_str()), s));
+    let groups: Vec<Group<'_>> = grouped(people).into_iter().collect();
     if groups.is_empty() {
         return Exhibits::default();
     }
@@ -130,20 +127,10 @@ fn times(groups: &[Group<'_>]) -> Figure {
 
 fn each_person(groups: &[Group<'_>]) -> Figure {
     let series = groups.iter().map(|(group, samples)| {
-        let mut people: BTreeMap<u32, Vec<&Sample>> = BTreeMap::new();
-        for sample in samples {
-            people.entry(sample.id.trial).or_default().push(*sample);
-        }
         let label = name(groups, *group);
-        let score = |s: &&Sample| match s.judgement.outcome {
-            Outcome::Scored(score) => Some(score),
-            _ => None,
-        };
-        let mean = |own: &Vec<&Sample>| {
-            let scores: Vec<f64> = own.iter().filter_map(score).collect();
-            (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
-        };
-        let means = people.values().filter_map(mean);
+        let scores = samples.iter();
+        let scores = scores.filter_map(|s| Some((s.id.trial, s.judgement.score()?)));
+        let means = means(scores).into_values();
         Series::measured(&label, means.map(|y| Point::new(&label, y)))
     });
     let series = series.filter(|s| s.points.len() > 1);

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mary_contract::{Outcome, Sample, Target};
+use mary_contract::{Sample, Target};
 use mary_platform::for_spreadsheet;
 use serde_json::{Map, Value, json};
 
@@ -77,10 +77,7 @@ fn one_row(
         json!(sample.id.task),
         json!(sample.id.item),
         json!(right(sample)),
-        json!(match sample.judgement.outcome {
-            Outcome::Scored(score) => Some(score),
-            _ => None,
-        }),
+        json!(sample.judgement.score()),
         json!(limit > 0 && one.failures >= limit),
         json!(sample.judgement.measures.get("none_fits")),
         json!(order.join(" ")),
@@ -202,15 +199,10 @@ fn stimulus(sample: &Sample) -> String {
     match &sample.item.target {
         Target::Choice { question, .. } => question.clone(),
         Target::Pair { good, bad } => format!("{good} | {bad}"),
-        Target::Text(_) | Target::Data(_) => sample
-            .exchanges
-            .first()
-            .map(|e| match &e.ask.request {
-                mary_contract::Request::Generate(g) => g.prompt.text(),
-                mary_contract::Request::Score(s) => s.prefix.text(),
-                mary_contract::Request::Observe(o) => o.text.clone(),
-            })
-            .unwrap_or_default(),
+        Target::Text(_) | Target::Data(_) => {
+            let first = sample.exchanges.first();
+            first.map_or_else(String::new, |exchange| exchange.ask.request.text())
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use mary_contract::{
     Ask, Generate, Item, MarkingForm, Part, Prompt, Request, SampleId, Sampling, Target,
 };
-use mary_platform::{for_spreadsheet, from_spreadsheet};
+use mary_platform::{for_spreadsheet, from_spreadsheet, grouped};
 use serde_json::json;
 
 use crate::error::{fault, table};
@@ -250,8 +250,6 @@ pub struct FormOrigin {
     pub task: String,
 }
 
-type Page<'a> = (&'a [(String, String)], &'a str);
-
 /// A form as items of a study. Texts of different models are spread evenly over the lists. At most `limit`
 /// texts are drawn.
 pub fn frozen(
@@ -261,11 +259,8 @@ pub fn frozen(
     limit: Option<usize>,
     seed: u64,
 ) -> Result<Frozen> {
-    let mut texts: BTreeMap<Page<'_>, Vec<Judged>> = BTreeMap::new();
-    for line in form.lines.iter().filter(|line| !line.shown.is_empty()) {
-        let of = texts.entry((&line.shown, &line.part)).or_default();
-        of.push(line.of.clone());
-    }
+    let shown = form.lines.iter().filter(|line| !line.shown.is_empty());
+    let texts = grouped(shown.map(|line| ((&*line.shown, &*line.part), line.of.clone())));
     if texts.is_empty() {
         return Err(StudyError::refused(
             "the form holds nothing to judge\nhint: is the run finished?",

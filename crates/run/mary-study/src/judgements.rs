@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{Outcome, Registry, RunSummary, Sample};
 use mary_lab::engine::summarise::{Summariser, Verdict};
-use mary_platform::counted;
+use mary_platform::{counted, grouped, means};
 use mary_stats::agreement::cohen_kappa;
 use mary_stats::crossed::mean_crossed;
 use mary_stats::raters::{Level, RaterAgreement};
@@ -250,10 +250,7 @@ pub fn write_run(
         }));
     }
     let (place, mut folder) = made_anew(root, &manifest)?;
-    let mut by_answer: BTreeMap<&Judged, Vec<&Mark>> = BTreeMap::new();
-    for mark in marks {
-        by_answer.entry(&mark.of).or_default().push(mark);
-    }
+    let by_answer = grouped(marks.iter().map(|mark| (&mark.of, mark)));
     let mut summariser = Summariser::default();
     let mut tasks_judged: BTreeSet<String> = BTreeSet::new();
     let (mut seen, mut joined) = (0, 0);
@@ -308,13 +305,8 @@ pub fn write_run(
 
 fn put(sample: &mut Sample, marks: &[&Mark], joining: &Joining<'_>) {
     // Every part counts alike, however many judged it.
-    let mut parts: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for mark in marks {
-        let part = parts.entry(&mark.part).or_default();
-        part.0 += mark.value;
-        part.1 += 1.0;
-    }
-    let mean = parts.values().map(|(sum, n)| sum / n).sum::<f64>() / parts.len().max(1) as f64;
+    let parts = means(marks.iter().map(|mark| (&mark.part, mark.value)));
+    let mean = parts.values().sum::<f64>() / parts.len().max(1) as f64;
     let measures = &mut sample.judgement.measures;
     measures.insert(joining.measure.to_owned(), mean);
     let verdict = |m: &&Mark| {

@@ -5,6 +5,7 @@
 //! of it around the circle: every item is given to as many people as every other, or to one more.
 
 use mary_generators::{below, shuffle, stream};
+use mary_platform::grouped;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,12 +67,8 @@ impl Design {
 /// stratum in nearly its share.
 pub fn spread<S: Ord + Clone>(strata: &[S], seed: u64) -> Vec<usize> {
     let mut rng = stream(seed, "study/spread");
-    let mut members: std::collections::BTreeMap<S, Vec<usize>> = Default::default();
-    for (item, stratum) in strata.iter().enumerate() {
-        members.entry(stratum.clone()).or_default().push(item);
-    }
     let mut places: Vec<(f64, usize)> = Vec::with_capacity(strata.len());
-    for mut items in members.into_values() {
+    for mut items in grouped(strata.iter().zip(0..)).into_values() {
         shuffle(&mut rng, &mut items);
         let n = items.len() as f64;
         // A start of its own for every stratum, else the first items of all stand together.

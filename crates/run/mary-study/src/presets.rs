@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use mary_platform::distinct;
 use serde::Deserialize;
 
 use crate::keys::{Frozen, KeyedItem, Keys, taken};
@@ -52,13 +53,7 @@ impl Frozen {
         let first = |keys: &Keys| {
             let mut by_id: Vec<&KeyedItem> = keys.items.iter().collect();
             by_id.sort_by(|a, b| (a.task, &a.item.id).cmp(&(b.task, &b.item.id)));
-            let mut order: Vec<(usize, String)> = Vec::new();
-            for item in by_id {
-                if !order.contains(&kind(item)) {
-                    order.push(kind(item));
-                }
-            }
-            order
+            distinct(by_id.into_iter().map(kind))
         };
         let kinds = first(&self.keys);
         let place = |item: &KeyedItem| kinds.iter().position(|k| *k == kind(item));

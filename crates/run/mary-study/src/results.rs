@@ -92,10 +92,7 @@ pub fn judge(
 
 /// The task that judges: the registry's, or the study's own of sentences that were read.
 fn judge_of(registry: &Registry, run: &TaskRun) -> Result<Arc<dyn Task>, RegistryError> {
-    match reading::judge(run) {
-        Some(task) => Ok(task),
-        None => registry.judge_of(run).cloned(),
-    }
+    reading::judge(run).map_or_else(|| registry.judge_of(run).cloned(), Ok)
 }
 
 #[derive(Clone, Copy)]

@@ -132,16 +132,8 @@ pub struct Rules {
     pub requests_per_minute: u32,
     /// Unfinished places that one address may hold at once; 0 is a quarter of all places. A class or a
     /// laboratory behind one address needs as many as there are people in it.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "mary_contract::is_default")]
     pub places_per_address: usize,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde asks for"
-)]
-fn is_zero(n: &usize) -> bool {
-    *n == 0
 }
 
 impl Default for Rules {

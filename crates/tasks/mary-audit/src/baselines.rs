@@ -224,9 +224,7 @@ fn label_sheets(set: &Set<'_>) -> Vec<Sheet> {
         order_sheet(set),
         sheet("length", length),
     ];
-    for (name, of) in TEXT_BASELINES {
-        sheets.push(sheet(name, each(&|e| of(&e.question))));
-    }
+    sheets.extend(TEXT_BASELINES.map(|(name, of)| sheet(name, each(&|e| of(&e.question)))));
     let names = relations::names();
     let related = each(&|e| {
         let numbers = relations::within(&e.question).into_iter();
@@ -271,9 +269,7 @@ fn option_sheets(set: &Set<'_>) -> Vec<Sheet> {
         both.map(|(rank, band)| [rank, band].concat()).collect()
     };
     sheets.push(sheet("length", rows(&length)));
-    for (name, of) in TEXT_BASELINES {
-        sheets.push(sheet(name, each(&of)));
-    }
+    sheets.extend(TEXT_BASELINES.map(|(name, of)| sheet(name, each(&of))));
     let whole = each(&|o| vec![format!("option `{o}`")]);
     sheets.push(sheet("option_text", whole));
     sheets.push(memory_sheet(set, texts().map(String::as_str)));

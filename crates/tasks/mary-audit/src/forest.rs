@@ -306,7 +306,7 @@ impl<'s> Cases<'s> {
 }
 
 /// Share of a right answer: 1 for right, a share where several tie, 0 for wrong.
-fn credit(scores: &[f64], answer: usize) -> f64 {
+pub(crate) fn credit(scores: &[f64], answer: usize) -> f64 {
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let tied = scores.iter().filter(|s| **s >= best - 1e-12).count();
     match scores.get(answer) {

@@ -8,6 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::features::{Memory, Text};
+use crate::forest::credit;
 use crate::learner::{Lifts, Telling};
 use crate::sees::sees;
 use crate::{AuditError, AuditSettings, Example, Finding, Form, folds};
@@ -280,12 +281,7 @@ impl Set<'_> {
         } else {
             row.iter().map(|f| lifts.log_odds(f, 1)).collect()
         };
-        let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let tied = scores.iter().filter(|s| **s >= best - 1e-12).count();
-        match scores.get(answer) {
-            Some(score) if *score >= best - 1e-12 => 1.0 / tied as f64,
-            _ => 0.0,
-        }
+        credit(&scores, answer)
     }
 
     /// Word memory: training texts do not remember themselves.

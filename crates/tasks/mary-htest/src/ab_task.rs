@@ -259,12 +259,7 @@ impl Task for AbTask {
     /// As in the paper's study: people find the rule from the same labelled examples.
     fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
         let mut shown = ForPeople::of(item)?.in_order();
-        let prompt = match &item.asks.first()?.request {
-            Request::Generate(g) => g.prompt.text(),
-            Request::Score(s) => s.prefix.text(),
-            Request::Observe(_) => return None,
-        };
-        shown.examples = prompt::shown_examples(&prompt);
+        shown.examples = prompt::shown_examples(&item.asks.first()?.request.text());
         let rule = if shown.examples.is_empty() {
             "Does this belong to group A or to group B?"
         } else {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
+use mary_platform::{given, grouped, grouped_in_order};
 
 use super::direct::described_and_folded;
 use super::geometry;
@@ -155,27 +156,21 @@ fn family_name(model: &str) -> String {
 fn by_family(profiles: &[Profile<'_>]) -> Option<Figure> {
     let whole = profiles.iter().filter(|p| p.average().is_some());
     let most = whole.map(|p| p.first.k).max()?;
-    let mut families: BTreeMap<String, Vec<Point>> = BTreeMap::new();
     let shown = |p: &&Profile<'_>| p.first.k == most && p.first.mode != Mode::Cot;
-    for profile in profiles.iter().filter(shown) {
-        let (Some(average), model) = (profile.average(), &profile.first.model) else {
-            continue;
-        };
+    let families = profiles.iter().filter(shown).filter_map(|profile| {
+        let (average, model) = (profile.average()?, &profile.first.model);
         let drawn = Point::percent(format!("{model} ({})", profile.how()), &average)
             .at(profile.first.parameters.unwrap_or(0) as f64)
             .with_samples(format!("{model}|htest/*"));
-        families.entry(family_name(model)).or_default().push(drawn);
-    }
-    let mut paper: Vec<Series> = Vec::new();
-    for row in published().rows.iter().filter(|r| r.k == Some(50)) {
-        let drawn = Point::new(&row.model, 100.0 * row.mean());
-        match paper.iter_mut().find(|s| s.name == row.family) {
-            Some(series) => series.points.push(drawn),
-            None => paper.push(Series::published(&row.family, [drawn])),
-        }
-    }
+        Some((family_name(model), drawn))
+    });
+    let families = in_order(grouped(families));
+    let paper = published().rows.iter().filter(|r| r.k == Some(50));
+    let paper = paper.map(|row| (&row.family, Point::new(&row.model, 100.0 * row.mean())));
+    let paper = grouped_in_order(paper).into_iter();
+    let paper = paper.map(|(family, points)| Series::published(family, points));
     let figure = DECLARED.figure("htest-figure-2").saying("most", most);
-    Some(figure.with_series(in_order(families)).with_series(paper))
+    Some(figure.with_series(families).with_series(paper))
 }
 
 fn in_order(named: BTreeMap<String, Vec<Point>>) -> impl Iterator<Item = Series> {
@@ -187,22 +182,20 @@ fn in_order(named: BTreeMap<String, Vec<Point>>) -> impl Iterator<Item = Series>
 
 /// Figure 3: more shots.
 fn by_shots(profiles: &[Profile<'_>]) -> Option<Figure> {
-    let mut ours: BTreeMap<String, Vec<Point>> = BTreeMap::new();
-    for profile in profiles.iter().filter(|p| p.first.mode != Mode::Cot) {
-        if let Some(average) = profile.average() {
-            let name = format!("{} ({})", profile.first.model, profile.how());
-            let k = profile.first.k;
-            let drawn = Point::percent(format!("k = {k}"), &average).at(k as f64);
-            ours.entry(name).or_default().push(drawn);
-        }
-    }
-    let mut paper: BTreeMap<String, Vec<Point>> = BTreeMap::new();
-    for row in &published().rows {
-        if let Some(k) = row.k {
-            let drawn = Point::new(format!("k = {k}"), 100.0 * row.mean()).at(k as f64);
-            paper.entry(row.model.clone()).or_default().push(drawn);
-        }
-    }
+    let ours = profiles.iter().filter(|p| p.first.mode != Mode::Cot);
+    let ours = ours.filter_map(|profile| {
+        let (average, k) = (profile.average()?, profile.first.k);
+        let name = format!("{} ({})", profile.first.model, profile.how());
+        Some((
+            name,
+            Point::percent(format!("k = {k}"), &average).at(k as f64),
+        ))
+    });
+    let paper = published().rows.iter().filter_map(|row| {
+        let drawn = Point::new(format!("k = {}", row.k?), 100.0 * row.mean());
+        Some((row.model.clone(), drawn.at(row.k? as f64)))
+    });
+    let (mut ours, mut paper) = (grouped(ours), grouped(paper));
     ours.retain(|_, points| points.len() > 1);
     paper.retain(|_, points| points.len() > 1);
     let published = in_order(paper).map(|s| Series::published(s.name, s.points));
@@ -257,9 +250,7 @@ fn against_geometry(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Fig
             Some(Point::percent(label, &geometry.accuracy).at(x))
         })
         .collect();
-    if points.is_empty() {
-        return None;
-    }
+    given(!points.is_empty())?;
     let paper = published().geometry.iter().filter_map(|g| {
         let mut rows = published().rows.iter();
         let row = rows.find(|r| r.model == g.model && r.k == Some(50))?;

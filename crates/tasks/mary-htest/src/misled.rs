@@ -1,7 +1,7 @@
 //! What came of chains of thought that people marked as misled, and of the others. Apart from the form and the
 //! table of `reasoning.rs`, since the A/B tasks themselves ask for it.
 
-use mary_contract::{Estimate, Measure, Outcome, Sample};
+use mary_contract::{Estimate, Measure, Sample};
 use mary_stats::score_interval;
 
 /// What a chain of thought went by, marked by people, beside what came of it (the paper's Table 3 shows one).
@@ -13,10 +13,7 @@ pub(super) fn by_reasoning(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Mea
     for sample in samples {
         let misled = sample.judgement.measures.get(MISLED);
         // An answer that could not be read is wrong here, as in the paper's accuracy.
-        let score = match sample.judgement.outcome {
-            Outcome::Scored(score) => score,
-            _ => 0.0,
-        };
+        let score = sample.judgement.score().unwrap_or(0.0);
         if let Some(misled) = misled {
             let [straight, astray] = &mut parts;
             if *misled > 0.5 { astray } else { straight }.push(score);

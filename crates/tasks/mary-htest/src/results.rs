@@ -7,6 +7,7 @@ use mary_contract::{
     Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings,
     variants_of,
 };
+use mary_platform::{distinct, given};
 
 use super::geometry::LETTER_GEOMETRY;
 use super::published::{percent, published};
@@ -83,14 +84,9 @@ pub(super) fn paper_tasks() -> Vec<String> {
 /// A/B tasks of the results that the paper does not have, in the order in which they were run.
 pub(super) fn other_tasks<'o>(results: impl IntoIterator<Item = &'o Outcome>) -> Vec<String> {
     let paper = paper_tasks();
-    let mut others: Vec<String> = Vec::new();
-    for outcome in results {
-        let task = &outcome.task;
-        if task != GEOMETRY && !paper.contains(task) && !others.contains(task) {
-            others.push(task.clone());
-        }
-    }
-    others
+    let tasks = results.into_iter().map(|outcome| &outcome.task);
+    let others = tasks.filter(|task| *task != GEOMETRY && !paper.contains(task));
+    distinct(others.cloned())
 }
 
 /// A task's name for a table: its title, or its id where this list does not have it.
@@ -135,9 +131,7 @@ pub(super) struct Profile<'a> {
 /// Mean over tasks; the tasks' intervals are combined as of independent samples.
 pub(super) fn mean<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Option<Estimate> {
     let all: Vec<&Estimate> = estimates.collect();
-    if all.is_empty() {
-        return None;
-    }
+    given(!all.is_empty())?;
     let n = all.len() as f64;
     let value = all.iter().map(|e| e.value).sum::<f64>() / n;
     let spread =
@@ -177,10 +171,7 @@ impl Profile<'_> {
             ItemsSource::Fresh => "fresh",
             ItemsSource::Published => "released",
         };
-        let form = match self.first.form {
-            PromptForm::Plain => "plain",
-            PromptForm::Chat => "chat",
-        };
+        let form = self.first.form.name();
         // Told apart from others or not: whose words were asked belongs to the result.
         let released = self.first.conditions.manner().contains_key(WORDING_PARAM);
         let form = if released && !self.variant.contains(WORDING_PARAM) {

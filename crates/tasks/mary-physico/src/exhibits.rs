@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use mary_contract::{Cell, Exhibits, Figure, Picture, Point, RunSummary, Series, Table};
 
+use mary_platform::{distinct, given, grouped_in_order};
 use mary_stats::{LEVEL, intervals};
 
 use crate::drawing;
@@ -118,14 +119,8 @@ fn unread(group: &[&Outcome<'_>]) -> Cell {
 fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
     let pairs = high.iter().flat_map(|o| o.values("pair"));
     let pairs: BTreeSet<_> = pairs.map(|pair| (order(pair), pair)).collect();
-    let mut columns: Vec<(String, Vec<&Outcome<'_>>)> = Vec::new();
-    for outcome in high {
-        let name = format!("{} ({})", outcome.model(), outcome.how());
-        match columns.iter_mut().find(|(n, _)| *n == name) {
-            Some((_, of)) => of.push(outcome),
-            None => columns.push((name, vec![outcome])),
-        }
-    }
+    let name = |outcome: &Outcome<'_>| format!("{} ({})", outcome.model(), outcome.how());
+    let columns = grouped_in_order(high.iter().map(|outcome| (name(outcome), *outcome)));
     let rows: Vec<Vec<Cell>> = pairs
         .iter()
         .map(|((place, concept), pair)| {
@@ -166,13 +161,9 @@ fn by_both(model: Option<Cell>, people: Option<Cell>) -> Cell {
 
 /// Tables 1, 2 and 9.
 fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
-    let mut models: Vec<&str> = Vec::new();
     let tasks = ["physico/definition", "physico/photo", "physico/describe"];
-    for outcome in all.iter().filter(|o| tasks.contains(&o.task())) {
-        if !models.contains(&outcome.model()) {
-            models.push(outcome.model());
-        }
-    }
+    let own = all.iter().filter(|o| tasks.contains(&o.task()));
+    let models = distinct(own.map(|outcome| outcome.model()));
     let find =
         |model: &str, task: &str| all.iter().find(|o| o.model() == model && o.task() == task);
     let rows = models.iter().map(|model| {
@@ -198,9 +189,7 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
 /// its options are core concepts; how the same items are answered without shots stands beside.
 fn table_4(groups: &[Group<'_>]) -> Option<Table> {
     let with_shots = |g: &Group<'_>| g.first().is_some_and(|f| f.setup.icl != Icl::None);
-    if !groups.iter().any(with_shots) {
-        return None;
-    }
+    given(groups.iter().any(with_shots))?;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for group in groups {
         let Some(first) = group.first() else { continue };

@@ -1,12 +1,11 @@
 //! From answers to verdicts, the same for every choice of this family, and the figures by run, split
 //! and concept that the paper's tables need.
 
-use std::collections::BTreeMap;
-
 use mary_contract::{
     Ask, Estimate, FLOOR, Generate, Generated, Judgement, Measure, OVER_FLOOR, Outcome, Prompt,
     PromptForm, Request, Response, Sample, Sampling, Score, Scored, Scoring, Start, Ties,
 };
+use mary_platform::{given, grouped, means};
 use mary_stats::{intervals::cluster_ids, score_interval};
 
 use crate::parse;
@@ -160,17 +159,14 @@ pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
             })
         })
         .collect();
-    let mut parts: BTreeMap<(&str, String), Vec<&ScoredSample>> = BTreeMap::new();
-    for one in &seen {
-        for (tag, value) in &one.tags {
-            parts.entry((tag, value.clone())).or_default().push(one);
-        }
-    }
+    let parts = seen
+        .iter()
+        .flat_map(|one| one.tags.iter().map(move |tagged| (tagged, one)));
     let all: Vec<&ScoredSample> = seen.iter().collect();
     let mut found = vec![(SD.to_owned(), sd_over_runs(&all))];
-    for ((tag, value), of) in parts {
-        found.push((part_name("accuracy", tag, &value), accuracy(&of)));
-        found.push((part_name(SD, tag, &value), sd_over_runs(&of)));
+    for ((tag, value), of) in grouped(parts) {
+        found.push((part_name("accuracy", tag, value), accuracy(&of)));
+        found.push((part_name(SD, tag, value), sd_over_runs(&of)));
     }
     let found = found.into_iter();
     let measures = found.filter_map(|(name, estimate)| Some(Measure::new(name, estimate?)));
@@ -194,16 +190,9 @@ fn accuracy(of: &[&ScoredSample]) -> Option<Estimate> {
 /// The standard deviation of the runs' accuracies, dividing by their number as the paper's own
 /// figures do (runs of 0, 0 and 50 % are printed as 16.7 ± 23.6); `None` for a single run.
 fn sd_over_runs(of: &[&ScoredSample]) -> Option<Estimate> {
-    let mut runs: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-    for one in of {
-        let run = runs.entry(one.trial).or_default();
-        run.0 += one.accuracy;
-        run.1 += 1.0;
-    }
-    let accuracies: Vec<f64> = runs.values().map(|(sum, n)| sum / n).collect();
-    if accuracies.len() < 2 {
-        return None;
-    }
+    let runs = means(of.iter().map(|one| (one.trial, one.accuracy)));
+    let accuracies: Vec<f64> = runs.into_values().collect();
+    given(accuracies.len() >= 2)?;
     let n = accuracies.len();
     let mean = accuracies.iter().sum::<f64>() / n as f64;
     let squares = accuracies.iter().map(|a| (a - mean).powi(2));

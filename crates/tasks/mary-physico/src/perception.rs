@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{ForPeople, Item, Items, Part, Target, TaskError};
 use mary_generators::{Stream, below, shuffle, stream};
+use mary_platform::given;
 
 use crate::cards::card;
 use crate::choice_task::ChoiceTask;
@@ -129,9 +130,7 @@ fn count(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
         ("output", &seen.output)
     };
     let lowest = 1 + index / 4 % 4;
-    if objects.len() != lowest + index % 4 {
-        return None;
-    }
+    given(objects.len() == lowest + index % 4)?;
     let wrong = (lowest..lowest + 4).filter(|n| *n != objects.len());
     let wrong = wrong.map(|n| n.to_string());
     let question = format!("How many objects are there in the {side} grid?");
@@ -161,9 +160,7 @@ fn colour(rng: &mut Stream, seen: &PairObjects) -> Option<Drawn> {
     let present = |c: &u8| all.clone().any(|o| o == *c);
     let wrong = (1..10).filter(|c| *c != object.colour);
     let (mut there, mut others): (Vec<u8>, Vec<u8>) = wrong.partition(present);
-    if there.is_empty() {
-        return None;
-    }
+    given(!there.is_empty())?;
     shuffle(rng, &mut there);
     shuffle(rng, &mut others);
     let wrong = there.into_iter().chain(others).take(3);
@@ -236,9 +233,7 @@ fn change(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
         _ => None,
     })?;
     // Each of the four is right once in a block.
-    if fate != index % 4 {
-        return None;
-    }
+    given(fate == index % 4)?;
     let right = FATES.get(fate)?;
     let wrong = FATES.iter().filter(|f| *f != right);
     let colour = colour_name(object.colour)?;

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mary_contract::{
     CheckpointName, Conditions, Estimate, ModelCard, RunSummary, SummaryRow, TaskRun, variants,
 };
+use mary_platform::given;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
@@ -368,9 +369,7 @@ fn follow(ability: Ability, size: &str, entries: &[Entry<'_>]) -> Option<Traject
         })
     };
     let mut milestones: Vec<Milestone> = entries.iter().filter_map(milestone).collect();
-    if milestones.len() < FEWEST {
-        return None;
-    }
+    given(milestones.len() >= FEWEST)?;
     let chance = entries.first().and_then(|e| e.row.chance);
     let chance = chance.filter(|_| !matches!(ability.part, Part::Measure(_)));
     // Shares of right answers have honest standard errors; an R² of three formats may well have a bump.
@@ -429,9 +428,7 @@ pub fn spike(points: &[(f64, f64)], place: usize) -> Option<f64> {
     let &(own, error) = points.get(place)?;
     let before = points.get(place.saturating_sub(2)..place)?;
     let after = points.get(place + 1..(place + 3).min(points.len()))?;
-    if before.len() + after.len() < 2 {
-        return None;
-    }
+    given(before.len() + after.len() >= 2)?;
     let bounds = |list: &mut dyn Iterator<Item = f64>| {
         let none = (f64::INFINITY, f64::NEG_INFINITY);
         list.fold(none, |(l, h), v| (l.min(v), h.max(v)))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mary_contract::{Item, TaskError, TaskSettings};
-use mary_platform::DigestMap;
+use mary_platform::{DigestMap, given};
 
 use crate::asking::{AskSettings, RowView};
 use crate::plan::Plan;
@@ -124,9 +124,7 @@ impl Iterator for ItemStream {
     type Item = Result<Item, TaskError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
-        }
+        given(!self.ended)?;
         let made = self.make();
         self.ended = !matches!(made, Some(Ok(_)));
         made

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mary_contract::TaskError;
-use mary_platform::open_plain;
+use mary_platform::{given, open_plain};
 
 use crate::folder;
 use crate::formats::wrong;
@@ -185,9 +185,7 @@ impl Iterator for Rows {
     type Item = Result<Row, TaskError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
-        }
+        given(!self.ended)?;
         let found = self.step().transpose();
         self.ended = !matches!(found, Some(Ok(_)));
         found

@@ -41,12 +41,8 @@ pub(super) fn one_task(
         scored.collect()
     };
     let (x, y) = (answers(a), answers(b));
-    let asked = |scores: &Scores| {
-        scores
-            .keys()
-            .filter(|(item, _)| number(item).is_some())
-            .count()
-    };
+    let is_shared = |(item, _): &&(String, u32)| number(item).is_some();
+    let asked = |scores: &Scores| scores.keys().filter(is_shared).count();
     let unscored = asked(a) + asked(b) - x.len() - y.len();
     let side = |answers, side: &Side| CrossedSide {
         answers,

@@ -1,6 +1,7 @@
 //! A figure as a drawing for plotly.js. Colours are only numbered here ([`super::palette`]).
 
 use mary_contract::{Axis, Figure, FigureKind, Point, Scale, Series};
+use mary_platform::{distinct, grouped_in_order};
 use serde_json::{Value, json};
 
 use super::palette::{Hue, Palette};
@@ -62,14 +63,8 @@ impl Drawing<'_> {
         series: &Series,
         points: Vec<&'p Point>,
     ) -> Vec<(Value, Vec<&'p Point>)> {
-        let mut groups: Vec<(Option<usize>, Vec<&Point>)> = Vec::new();
-        for point in points {
-            let model = self.palette.model_of(point);
-            match groups.iter_mut().find(|(of, _)| *of == model) {
-                Some((_, points)) => points.push(point),
-                None => groups.push((model, vec![point])),
-            }
-        }
+        let points = points.into_iter();
+        let groups = grouped_in_order(points.map(|p| (self.palette.model_of(p), p)));
         let several = !self.palette.sharing(series).is_empty();
         let dress = |(model, points): (Option<usize>, Vec<&'p Point>)| match model {
             Some(color) if several => {
@@ -159,12 +154,8 @@ impl Drawing<'_> {
 
     fn heatmap(&mut self) {
         let all = &self.figure.series;
-        let mut columns: Vec<&str> = Vec::new();
-        for point in all.iter().flat_map(|s| &s.points) {
-            if !columns.contains(&point.label.as_str()) {
-                columns.push(&point.label);
-            }
-        }
+        let points = all.iter().flat_map(|s| &s.points);
+        let columns = distinct(points.map(|p| p.label.as_str()));
         let cells = |of: &dyn Fn(Option<&Point>) -> Value| -> Vec<Vec<Value>> {
             let cell = |series: &Series, column: &str| {
                 of(series.points.iter().find(|p| p.label == column))

@@ -7,11 +7,8 @@ use mary_contract::{ModelCard, PromptForm, RunManifest, RunSummary, TaskRun};
 use crate::{escape::html, number::count};
 
 pub(crate) fn section(runs: &[RunSummary]) -> String {
-    let mut out = String::new();
-    for run in runs {
-        out += &one(&run.manifest, run.complete);
-    }
-    out
+    let runs = runs.iter();
+    runs.map(|run| one(&run.manifest, run.complete)).collect()
 }
 
 fn one(m: &RunManifest, complete: bool) -> String {
@@ -44,9 +41,7 @@ fn one(m: &RunManifest, complete: bool) -> String {
     out += &list(&facts);
     out += "<details class=\"more\"><summary>Models, tasks and their conventions</summary>";
     out += "<h4>Models</h4>";
-    for card in &m.models {
-        out += &model(card, "");
-    }
+    out.extend(m.models.iter().map(|card| model(card, "")));
     if let Some(judge) = &m.judge {
         out += &model(judge, " (judge)");
     }
@@ -92,9 +87,7 @@ fn model(card: &ModelCard, role: &str) -> String {
     if !card.conventions.is_empty() {
         facts.push(("conventions", conventions(&card.conventions)));
     }
-    for remark in &card.remarks {
-        facts.push(("remark", html(remark)));
-    }
+    facts.extend(card.remarks.iter().map(|remark| ("remark", html(remark))));
     format!(
         "<details><summary>{}{role}</summary>{}</details>",
         html(&card.model.to_string()),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use mary_contract::{RunSummary, Sample};
+use mary_platform::grouped;
 
 use crate::{sample::OutcomeClass, subject::Subject};
 
@@ -134,13 +135,10 @@ impl<'a> Selection<'a> {
     /// The selection: for each model and task the troublesome outcomes first, a third of the places
     /// for right ones, then one for each value of a breakdown.
     pub fn finish(self) -> Selected {
-        let mut cells: BTreeMap<Cell, Vec<_>> = BTreeMap::new();
-        for ((cell, class), drawn) in self.by_class {
-            let queue = drawn.into_values();
-            cells.entry(cell).or_default().push((class, queue));
-        }
+        let drawn = self.by_class.into_iter();
+        let drawn = drawn.map(|((cell, class), drawn)| (cell, (class, drawn.into_values())));
         let mut kept = Vec::new();
-        for ((subject, task), classes) in cells {
+        for ((subject, task), classes) in grouped(drawn) {
             let shared = share(classes, self.per_cell).into_iter();
             kept.extend(shared.map(|(class, sample)| Kept {
                 subject,

@@ -113,9 +113,7 @@ fn scored_margin(sample: &Sample) -> Option<f64> {
     let [exchange] = sample.exchanges.as_slice() else {
         return None;
     };
-    let Response::Scored(scored) = &exchange.reply.as_ref().ok()?.answer else {
-        return None;
-    };
+    let scored = exchange.reply.as_ref().ok()?.answer.as_scored()?;
     let (options, correct) = sample.item.target.alternatives()?;
     if scored.continuations.len() != options.len() {
         return None;

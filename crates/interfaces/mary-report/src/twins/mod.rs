@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use mary_contract::{
     Conditions, Exhibits, Metric, ModelCard, Sample, ShownAs, TaskRun, Twin, variants_of,
 };
+use mary_platform::grouped;
 use mary_stats::StatsError;
 
 use crate::paired::{Key, Verdict};
@@ -98,12 +99,9 @@ impl Twins {
 
     /// Whether some items were asked in more than one form: else there is nothing to say of forms.
     pub fn any(&self) -> bool {
-        let mut forms: BTreeMap<&str, Vec<ShownAs>> = BTreeMap::new();
-        for group in &self.groups {
-            let of = forms.entry(&group.name).or_default();
-            of.extend(group.asked.keys());
-        }
-        forms
+        let forms = self.groups.iter();
+        let forms = forms.flat_map(|g| g.asked.keys().map(|form| (&g.name, form)));
+        grouped(forms)
             .values()
             .any(|of| of.iter().any(|form| Some(form) != of.first()))
     }

@@ -1,8 +1,7 @@
 //! Tables and the figure of twins.
 
-use std::collections::BTreeMap;
-
 use mary_contract::{Cell, Conditions, Estimate, Exhibits, Figure, Point, Series, ShownAs, Table};
+use mary_platform::grouped;
 use mary_stats::difference::Difference;
 use mary_stats::{StatsError, intervals, score_interval};
 
@@ -153,12 +152,8 @@ impl Whole<'_> {
 
     /// Forms of the same items that were asked otherwise than by their form alone.
     fn apart(&self) -> Option<Table> {
-        let mut by_name: BTreeMap<&str, Vec<&Group>> = BTreeMap::new();
-        for group in self.groups {
-            by_name.entry(&group.name).or_default().push(group);
-        }
         let mut rows = Vec::new();
-        for (name, groups) in by_name {
+        for (name, groups) in grouped(self.groups.iter().map(|group| (&group.name, group))) {
             let alone = groups.iter().filter(|group| group.asked.len() == 1);
             for group in alone {
                 let Some((form, own)) = group.asked.first_key_value() else {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use mary_contract::SampleId;
+pub(super) use mary_platform::percent_encoded as encode;
 
 use crate::OutcomeClass;
 
@@ -228,19 +229,6 @@ pub(super) fn sample_address(run: &str, id: &SampleId, other: Option<&str>) -> S
 
 pub(super) fn plain_address(run: &str, id: &SampleId) -> String {
     sample_address(run, id, None).replacen("/sample?", "/text?", 1)
-}
-
-/// Percent-encodes everything but letters, digits and `-._~`.
-pub(super) fn encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
 }
 
 /// The pairs of a query that [`ListQuery::query`] wrote; what is not percent-encoded text is left out.

@@ -1,6 +1,7 @@
 //! The chapter of a report on designs: effects in bits, and the mean surprisal of each condition.
 
 use mary_contract::{Cell, Estimate, Exhibits, Figure, Point, Series, SummaryRow};
+use mary_platform::grouped_in_order;
 use mary_report::html::Chapter;
 
 use super::DECLARED;
@@ -59,26 +60,17 @@ fn effect_row(row: &SummaryRow, effect: &str, found: &Estimate) -> Vec<String> {
 
 /// Means of a region: lines by the last factor where conditions are crossed (`plural_good`), else one.
 fn figure(row: &SummaryRow, region: &str, at: usize) -> Figure {
-    let means: Vec<(&str, &Estimate)> = row
-        .measures
-        .iter()
-        .filter_map(|m| Some((mean_of(&m.name)?, &m.estimate)))
-        .filter(|((of, _), _)| *of == region)
-        .map(|((_, condition), found)| (condition, found))
-        .collect();
     let split = |condition: &str| match condition.rsplit_once('_') {
         Some((first, last)) => (first.to_owned(), last.to_owned()),
         None => (condition.to_owned(), String::new()),
     };
-    let mut series: Vec<Series> = Vec::new();
-    for (condition, found) in means {
+    let means = row.measures.iter().filter_map(|m| {
+        let (of, condition) = mean_of(&m.name)?;
         let (label, name) = split(condition);
-        let point = Point::measured(label, found);
-        match series.iter_mut().find(|s| s.name == name) {
-            Some(known) => known.points.push(point),
-            None => series.push(Series::measured(name, [point])),
-        }
-    }
+        (of == region).then(|| (name, Point::measured(label, &m.estimate)))
+    });
+    let series = grouped_in_order(means).into_iter();
+    let series = series.map(|(name, points)| Series::measured(name, points));
     DECLARED
         .figure("designs-{at}")
         .saying("at", at)

@@ -8,6 +8,7 @@ use clap::Args;
 use mary_contract::{Exhibits, Model};
 use mary_lab::inside::{Subject, check};
 use mary_lab::texts::table::{Form, Type};
+use mary_platform::distinct;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -98,12 +99,7 @@ impl InsideArgs {
         for (list, rows) in lists(found)? {
             let path = folder.join(format!("{list}.csv"));
             // Columns in the order in which rows name them.
-            let mut head: Vec<&String> = Vec::new();
-            for column in rows.iter().flatten().map(|(column, _)| column) {
-                if !head.contains(&column) {
-                    head.push(column);
-                }
-            }
+            let head = distinct(rows.iter().flatten().map(|(column, _)| column));
             let types = head.iter().map(|h| ((*h).clone(), Type::Text));
             let mut writer = instruments::table(Form::Csv, types.collect(), Some(&path))?;
             let cannot = |e| instruments::cannot_write(Some(&path), e);

@@ -138,9 +138,8 @@ fn of_provider(provider: &dyn Provider) -> String {
     let width = summary::style().width.unwrap_or(usize::MAX);
     let head = format!("  {:<20} ", provider.name());
     let mut text = hanging(&head, 23, provider.about(), width);
-    for name in provider.known() {
-        text.push_str(&format!("      {}/{name}\n", provider.name()));
-    }
+    let known = provider.known().into_iter();
+    text.extend(known.map(|name| format!("      {}/{name}\n", provider.name())));
     text
 }
 
@@ -148,9 +147,7 @@ fn list(lab: &Laboratory) -> String {
     let width = summary::style().width.unwrap_or(usize::MAX);
     let entry = |name: &str, about: &str| hanging(&format!("  {name:<20} "), 23, about, width);
     let mut text = String::from("providers (model strings are provider/name[@revision]):\n");
-    for provider in lab.all_providers() {
-        text.push_str(&of_provider(provider));
-    }
+    text.extend(lab.all_providers().map(of_provider));
     let papers = "models of the four papers, with what can be measured of each: mary models papers";
     text.push('\n');
     text.push_str(&hanging("", 2, papers, width));
@@ -189,17 +186,13 @@ fn show(card: &ModelCard) -> String {
             Some(card.fingerprint.clone()).filter(|f| !f.is_empty()),
         ),
     ];
-    for (name, value) in facts {
-        if let Some(value) = value {
-            text.push_str(&format!("  {name}: {value}\n"));
-        }
-    }
-    for (name, value) in &card.conventions {
-        text.push_str(&format!("  {name}: {value}\n"));
-    }
-    for remark in &card.remarks {
-        text.push_str(&format!("  note: {remark}\n"));
-    }
+    let facts = facts.into_iter();
+    let facts = facts.filter_map(|(name, value)| Some(format!("  {name}: {}\n", value?)));
+    text.extend(facts);
+    let conventions = card.conventions.iter();
+    text.extend(conventions.map(|(name, value)| format!("  {name}: {value}\n")));
+    let remarks = card.remarks.iter();
+    text.extend(remarks.map(|remark| format!("  note: {remark}\n")));
     text
 }
 

@@ -92,10 +92,8 @@ pub fn check(
         text.push_str(&format!("strata: more than {LISTED}\n"));
     } else if strata.len() > 1 {
         let each = strata.iter().map(|(name, n)| format!("{name} {n}"));
-        text.push_str(&format!(
-            "strata: {}\n",
-            each.collect::<Vec<_>>().join(", ")
-        ));
+        let each: Vec<String> = each.collect();
+        text.push_str(&format!("strata: {}\n", each.join(", ")));
     }
     let clean = audit(&mut text, &examples, settings.seed, count);
     print(&text)?;

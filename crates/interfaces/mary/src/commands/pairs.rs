@@ -55,9 +55,8 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
     let lines = gathered.compare(&chosen)?;
     if lines.rows.is_empty() {
         let mut message = "no item is scored by both models of a pair".to_owned();
-        for left_out in &lines.left_out {
-            message.push_str(&format!("\n  left out: {left_out}"));
-        }
+        let left_out = lines.left_out.iter();
+        message.extend(left_out.map(|one| format!("\n  left out: {one}")));
         message.push_str("\nhint: both must have run the same task with the same settings");
         return usage_error(message);
     }
@@ -65,13 +64,14 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
         tell!("warning: left out: {left_out}");
     }
     let mut tables = vec![pair_table(&lines, &args.by)];
-    let named: Vec<(String, String)> = chosen
-        .iter()
-        .map(|pair| (pair.first.clone(), pair.second.clone()))
-        .collect();
-    for family in families {
-        tables.extend(family.pair_tables(&summaries, &named));
-    }
+    let named = chosen.iter();
+    let named = named.map(|pair| (pair.first.clone(), pair.second.clone()));
+    let named: Vec<(String, String)> = named.collect();
+    tables.extend(
+        families
+            .iter()
+            .flat_map(|family| family.pair_tables(&summaries, &named)),
+    );
     if args.json {
         return print_json(&tables);
     }

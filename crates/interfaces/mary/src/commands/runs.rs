@@ -333,10 +333,8 @@ fn rename(place: &Place, run: &str, name: &str) -> anyhow::Result<Status> {
 }
 
 fn remove(place: &Place, runs: &[String], yes: bool) -> anyhow::Result<Status> {
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for run in runs {
-        paths.push(rundir::find(place, Some(run))?);
-    }
+    let paths = runs.iter().map(|run| rundir::find(place, Some(run)));
+    let paths: Vec<PathBuf> = paths.collect::<Result<_, _>>()?;
     if !yes {
         let names: Vec<String> = paths
             .iter()

@@ -285,15 +285,11 @@ fn write(task: &ScoreTask, folder: &RunFolder, wanted: &ScoreOutput) -> anyhow::
         writers.insert(*by, instruments::table(wanted.form, head, path.as_deref())?);
     }
     let by: Vec<By> = writers.keys().copied().collect();
-    let done = tables(
-        task,
-        folder,
-        &by,
-        &mut |by, cells| match writers.get_mut(&by) {
-            Some(writer) => writer.row(cells),
-            None => Ok(()),
-        },
-    )?;
+    let done = tables(task, folder, &by, &mut |by, cells| {
+        writers
+            .get_mut(&by)
+            .map_or(Ok(()), |writer| writer.row(cells))
+    })?;
     for (by, path) in &wanted.tables {
         if let Some(writer) = writers.remove(by) {
             let cannot = |e| instruments::cannot_write(path.as_deref(), e);

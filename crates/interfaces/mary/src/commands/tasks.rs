@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use mary_contract::{Changes, DataSource, Item, Part, Registry, Request, Task};
 use mary_lab::TaskOptions;
+use mary_platform::distinct;
 use mary_report::terminal::hanging;
 use mary_taskfile::Skeleton;
 use serde_json::json;
@@ -162,14 +163,7 @@ impl Command for TasksArgs {
 fn list(registry: &Registry) -> String {
     let width = summary::style().width.unwrap_or(usize::MAX);
     let mut text = String::new();
-    let mut families: Vec<&str> = Vec::new();
-    for task in registry.tasks() {
-        let family: &str = &task.card().family;
-        if !families.contains(&family) {
-            families.push(family);
-        }
-    }
-    for family in families {
+    for family in distinct(registry.tasks().iter().map(|task| &*task.card().family)) {
         // A task of one's own may be of a family that nobody described.
         let title = registry.family(family).map_or("", |f| f.title());
         text.push_str(format!("{family}  {title}").trim_end());
@@ -270,9 +264,7 @@ fn show(
 
 pub fn item_text(item: &Item) -> anyhow::Result<String> {
     let mut text = format!("\n--- item {} ---\n", item.id);
-    for ask in &item.asks {
-        text.push_str(&shown(&ask.request));
-    }
+    text.extend(item.asks.iter().map(|ask| shown(&ask.request)));
     let target = serde_json::to_string(&item.target)?;
     text.push_str(&format!("\ntarget: {target}\n"));
     Ok(text)

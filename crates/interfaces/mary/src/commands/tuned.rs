@@ -95,10 +95,10 @@ pub fn name(model: &Path) -> String {
 /// on the tasks `wanted` of each (by model and task); only these count for the correction.
 pub fn differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> anyhow::Result<Table> {
     let folder = RunFolder::open(folder)?;
-    let mut sides: Vec<Side> = Vec::new();
-    for card in &folder.manifest().models {
-        sides.push(Side::new(card.model.to_string()));
-    }
+    let models = folder.manifest().models.iter();
+    let mut sides: Vec<Side> = models
+        .map(|card| Side::new(card.model.to_string()))
+        .collect();
     for sample in folder.samples()? {
         let sample = sample?;
         let place = sides.iter().position(|s| s.label == sample.id.model);

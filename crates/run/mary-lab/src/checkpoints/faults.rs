@@ -1,7 +1,7 @@
 //! Checkpoints that are not what their name says, found by comparing them with each other: public ones are
 //! known to be faulty (late weights in early revisions), and a curve through them looks like a discovery.
 
-use std::collections::BTreeMap;
+use mary_platform::{counts, given};
 
 use crate::checkpoints::inspect::{Inspection, shared, similarity};
 use crate::checkpoints::state::{Ending, Record};
@@ -99,10 +99,7 @@ fn of_one(record: &Record, own: &Inspection, family: &[(&Record, &Inspection)]) 
 
 /// What most others say, when there are at least two and more than half agree.
 fn usual(family: &[(&Record, &Inspection)], of: &dyn Fn(&Inspection) -> String) -> Option<String> {
-    let mut votes: BTreeMap<String, usize> = BTreeMap::new();
-    for (_, other) in family {
-        *votes.entry(of(other)).or_default() += 1;
-    }
+    let votes = counts(family.iter().map(|(_, other)| of(other)));
     let (value, count) = votes.into_iter().max_by_key(|(_, count)| *count)?;
     (family.len() >= 2 && 2 * count > family.len()).then_some(value)
 }
@@ -113,9 +110,7 @@ fn relation(record: &Record, own: &Inspection, family: &[(&Record, &Inspection)]
         .iter()
         .filter_map(|(r, other)| Some((similarity(&own.sketch, &other.sketch)?, *r)))
         .collect();
-    if alike.len() < 2 {
-        return None;
-    }
+    given(alike.len() >= 2)?;
     alike.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (closest, other) = *alike.first()?;
     // The others must know each other, or nothing can be said of this one.

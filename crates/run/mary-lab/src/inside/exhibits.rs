@@ -1,5 +1,7 @@
 //! What the instruments show: heat maps, lines over layers with their controls, tables.
 
+use std::collections::HashSet;
+
 use mary_contract::{Cell, Estimate, Exhibits, Figure, NumberColumns, Point, Series, Table};
 use mary_stats::Interval;
 
@@ -87,13 +89,8 @@ impl Patched {
         let mut all: Vec<&PatchCell> = self.cells.iter().collect();
         all.sort_by(|a, b| b.effect.value.total_cmp(&a.effect.value));
         if self.site != PatchSite::Heads {
-            let mut places: Vec<&str> = Vec::new();
-            all.retain(|c| {
-                !places.contains(&c.place.as_str()) && {
-                    places.push(&c.place);
-                    true
-                }
-            });
+            let mut places = HashSet::new();
+            all.retain(|cell| places.insert(&*cell.place));
         }
         all
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use mary_contract::{Adaptive, Estimate, Item, Measure, Outcome, RunSummary};
-use mary_platform::{counted, read_plain_text, replace_file};
+use mary_platform::{counted, grouped, read_plain_text, replace_file};
 use mary_stats::irt::adaptive::{Selection, Standing, Stop, next_items, standing, standing_on};
 use mary_stats::irt::{self};
 use mary_store::RunFolder;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::answers::{MODELS, item_hash};
 use super::kept::{FILE, Scale};
 use crate::admission::Assignment;
+use crate::error::unclear;
 use crate::{AdaptiveChoice, Laboratory, RunError, TaskChoice};
 
 /// What the display calls the only part of an adaptive run.
@@ -43,15 +44,11 @@ pub(crate) struct Bank {
     kinds: irt::Kinds,
 }
 
-fn unclear<T>(message: String) -> Result<T, RunError> {
-    Err(RunError::Specification(message))
-}
-
 /// The tasks of a scale with the settings they were run with.
 pub(crate) fn choices(scale: &Scale) -> Result<Vec<TaskChoice>, RunError> {
     if scale.tasks.is_empty() {
         return unclear(
-            "this scale was made of tables alone: there is no task that could be asked\nhint: make it from runs".into(),
+            "this scale was made of tables alone: there is no task that could be asked\nhint: make it from runs",
         );
     }
     let choice = |task: &mary_contract::TaskRun| TaskChoice {
@@ -154,12 +151,8 @@ impl Bank {
 
     /// Items of a turn by the place of their task.
     pub(crate) fn by_task(&self, turn: &[usize]) -> BTreeMap<usize, Vec<Item>> {
-        let mut tasks = BTreeMap::<usize, Vec<Item>>::new();
-        for &at in turn {
-            let held = &self.held[at];
-            tasks.entry(held.task).or_default().push(held.item.clone());
-        }
-        tasks
+        let held = turn.iter().map(|&at| &self.held[at]);
+        grouped(held.map(|held| (held.task, held.item.clone())))
     }
 
     /// Whether a model was asked enough.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::lineage::lineage;
 use crate::RunError;
 use crate::engine::summarise::digest;
+use crate::error::unclear;
 
 /// The group of studies' people, and of everybody a table puts into it.
 pub const PEOPLE: &str = "people";
@@ -88,10 +89,6 @@ struct Row {
     text: Option<String>,
     kind: Option<String>,
     chance: Option<f64>,
-}
-
-fn unclear<T>(message: String) -> Result<T, RunError> {
-    Err(RunError::Specification(message))
 }
 
 impl Answers {

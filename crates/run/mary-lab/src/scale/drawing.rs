@@ -3,6 +3,7 @@
 use super::answers::PEOPLE;
 use super::build::Built;
 use super::kept::{Scale, ScaleSubject};
+use mary_platform::{counts, given};
 
 /// Colours of the reference and of the focal group, told apart by the colour-blind too.
 const COLOURS: [&str; 2] = ["#0b6fa4", "#c2571a"];
@@ -144,12 +145,8 @@ impl Map<'_> {
 
     /// Bars of a histogram that go from `x` to the right, or to the left where `room` is below 0.
     fn bars(&mut self, x: f64, room: f64, values: &[f64], hue: &str) {
-        let mut bins = std::collections::BTreeMap::<i64, usize>::new();
-        for value in values {
-            *bins
-                .entry((value.clamp(-5.0, 5.0) / BIN).round() as i64)
-                .or_default() += 1;
-        }
+        let bin = |value: &f64| (value.clamp(-5.0, 5.0) / BIN).round() as i64;
+        let bins = counts(values.iter().map(bin));
         let most = bins.values().max().copied().unwrap_or(1);
         for (bin, count) in bins {
             let (width, middle) = (room * count as f64 / most as f64, bin as f64 * BIN);
@@ -241,9 +238,7 @@ pub(super) fn curves(built: &Built) -> Option<String> {
     let found = &built.calibration;
     let binary = |at: &usize| found.items[*at].curve.top() == 1;
     let mut places: Vec<usize> = (0..found.items.len()).filter(binary).collect();
-    if places.len() < 12 || found.subjects.iter().flatten().count() < 20 {
-        return None;
-    }
+    given(places.len() >= 12 && found.subjects.iter().flatten().count() >= 20)?;
     let outfit = |at: usize| found.items[at].fit.as_ref().map_or(0.0, |fit| fit.outfit_z);
     let hard = |at: usize| found.items[at].curve.difficulty();
     places.sort_by(|a, b| outfit(*b).total_cmp(&outfit(*a)));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use mary_contract::{CheckpointName, Figure, Point, ReferenceLine, Series};
+use mary_platform::grouped;
 use mary_stats::LEVEL;
 use mary_stats::intervals::mean_t;
 use mary_stats::irt::Item;
@@ -97,14 +98,12 @@ pub(super) fn development(scale: &Scale) -> Option<Figure> {
 
 /// Where people stand on average: each group beside the models, such as children of an age and adults.
 fn of_people(scale: &Scale) -> Vec<ReferenceLine> {
-    let mut groups = BTreeMap::<&str, Vec<f64>>::new();
     let beside = |group: &&str| ![MODELS, SUBJECTS].contains(group);
-    for subject in &scale.subjects {
-        let group = Some(subject.group.as_str()).filter(beside);
-        if let (Some(group), Some(ability)) = (group, &subject.ability) {
-            groups.entry(group).or_default().push(ability.value);
-        }
-    }
+    let abilities = scale.subjects.iter().filter_map(|subject| {
+        let group = Some(subject.group.as_str()).filter(beside)?;
+        Some((group, subject.ability.as_ref()?.value))
+    });
+    let groups = grouped(abilities);
     let line = |(group, abilities): (&str, Vec<f64>)| match mean_t(&abilities, LEVEL) {
         Ok(mean) => ReferenceLine {
             name: format!(

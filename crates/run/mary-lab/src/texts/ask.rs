@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Ask, DataSource, Generate, Image, InForce, Item, Items, Judgement, Needs, Part, Prompt,
-    PromptForm, Reply, Request, Response, Sample, Sampling, Speaker, Target, Task, TaskCard,
-    TaskError, TaskSettings, Turn, UnscoredReason,
+    PromptForm, Reply, Request, Sample, Sampling, Speaker, Target, Task, TaskCard, TaskError,
+    TaskSettings, Turn, UnscoredReason,
 };
 use serde_json::Value;
 
@@ -67,10 +67,7 @@ fn generate(question: &Question) -> Generate {
 /// The words of a sample's answer; `None` where it failed.
 pub fn answer(sample: &Sample) -> Option<&str> {
     let reply = sample.exchanges.first()?.reply.as_ref().ok()?;
-    match &reply.answer {
-        Response::Generated(generated) => Some(&generated.text),
-        _ => None,
-    }
+    Some(&reply.answer.as_generated()?.text)
 }
 
 impl Task for AskTask {

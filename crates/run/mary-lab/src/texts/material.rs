@@ -1,7 +1,7 @@
 //! What the instruments share in reading a user's rows: columns by name, unique ids, errors with a line.
 
 use mary_contract::{SampleId, TaskCard, TaskError};
-use mary_platform::DigestMap;
+use mary_platform::{DigestMap, given};
 use mary_taskfile::{Material, MaterialRow, MaterialRows};
 use serde_json::Value;
 
@@ -79,9 +79,7 @@ impl Iterator for Named {
     type Item = Result<(String, MaterialRow), TaskError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
-        }
+        given(!self.ended)?;
         let found = self.read();
         self.ended = !matches!(found, Ok(Some(_)));
         found.transpose()

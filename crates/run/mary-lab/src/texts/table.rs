@@ -1,16 +1,9 @@
 //! Tidy tables with typed columns, written row by row; what is not there is empty or null, never a zero.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use mary_platform::for_spreadsheet;
-use parquet::basic::{Compression, GzipLevel};
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
+use mary_store::{GroupLimits, ParquetTable, cell_text, parquet_file};
 use serde_json::{Map, Value};
 
 /// How a table is written.
@@ -69,7 +62,10 @@ pub type Cell = Value;
 pub type Head = Vec<(String, Type)>;
 
 /// Rows held before a group of a Parquet file is written.
-const GROUP: usize = 50_000;
+const GROUP: GroupLimits = GroupLimits {
+    rows: 50_000,
+    bytes: usize::MAX,
+};
 
 /// Writes rows as they come.
 pub struct Writer<W: Write + Send> {
@@ -80,14 +76,7 @@ pub struct Writer<W: Write + Send> {
 enum Out<W: Write + Send> {
     Fields(Box<csv::Writer<W>>),
     Lines(W),
-    Columns {
-        out: Box<SerializedFileWriter<W>>,
-        rows: Vec<Vec<Cell>>,
-    },
-}
-
-fn broken(error: ParquetError) -> io::Error {
-    io::Error::other(error)
+    Columns(Box<ParquetTable<W>>),
 }
 
 impl<W: Write + Send> Writer<W> {
@@ -121,11 +110,8 @@ impl<W: Write + Send> Writer<W> {
             }
             Form::Jsonl => Out::Lines(to),
             Form::Parquet => {
-                let out = parquet_file(&schema(&head), to).map_err(broken)?;
-                Out::Columns {
-                    out: Box::new(out),
-                    rows: Vec::new(),
-                }
+                let out = parquet_file(to, &schema(&head), made_by(), &[])?;
+                Out::Columns(Box::new(ParquetTable::new(out, GROUP)))
             }
         };
         Ok(Self { head, out })
@@ -135,7 +121,7 @@ impl<W: Write + Send> Writer<W> {
     pub fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
         match &mut self.out {
             Out::Fields(out) => {
-                out.write_record(cells.into_iter().map(written))?;
+                out.write_record(cells.into_iter().map(cell_text))?;
                 Ok(())
             }
             Out::Lines(out) => {
@@ -146,14 +132,7 @@ impl<W: Write + Send> Writer<W> {
                 serde_json::to_writer(&mut *out, &object)?;
                 out.write_all(b"\n")
             }
-            Out::Columns { out, rows } => {
-                rows.push(cells);
-                if rows.len() >= GROUP {
-                    group(out, &self.head, rows).map_err(broken)?;
-                    rows.clear();
-                }
-                Ok(())
-            }
+            Out::Columns(out) => out.row(cells),
         }
     }
 
@@ -162,26 +141,8 @@ impl<W: Write + Send> Writer<W> {
         match self.out {
             Out::Fields(mut out) => out.flush(),
             Out::Lines(mut out) => out.flush(),
-            Out::Columns { mut out, rows } => {
-                group(&mut out, &self.head, &rows).map_err(broken)?;
-                out.close().map_err(broken)?;
-                Ok(())
-            }
+            Out::Columns(out) => out.finish(),
         }
-    }
-}
-
-/// A cell for spreadsheets and R: numbers as they round-trip, text that no spreadsheet executes.
-fn written(cell: Cell) -> String {
-    match cell {
-        Value::Null => String::new(),
-        Value::String(text) => for_spreadsheet(&text).into_owned(),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            // A floating-point number without a fraction is written without one.
-            (None, Some(number)) => number.to_string(),
-            _ => number.to_string(),
-        },
-        other => other.to_string(),
     }
 }
 
@@ -205,51 +166,9 @@ fn schema(head: &Head) -> String {
     text
 }
 
-/// Begins a compressed Parquet file of this schema.
-pub(crate) fn parquet_file<W: Write + Send>(
-    schema: &str,
-    to: W,
-) -> Result<SerializedFileWriter<W>, ParquetError> {
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::GZIP(GzipLevel::default()))
-        .set_created_by(format!("mary {}", env!("CARGO_PKG_VERSION")))
-        .build();
-    let schema = Arc::new(parse_message_type(schema)?);
-    SerializedFileWriter::new(to, schema, Arc::new(properties))
-}
-
-fn group<W: Write + Send>(
-    out: &mut SerializedFileWriter<W>,
-    head: &Head,
-    rows: &[Vec<Cell>],
-) -> Result<(), ParquetError> {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let mut group = out.next_row_group()?;
-    for at in 0..head.len() {
-        let Some(mut writer) = group.next_column()? else {
-            return Err(ParquetError::General("the form has fewer columns".into()));
-        };
-        let cells = || rows.iter().filter_map(|row| row.get(at));
-        let there: Vec<i16> = cells().map(|cell| i16::from(!cell.is_null())).collect();
-        macro_rules! put {
-            ($writer:ident, $value:expr) => {{
-                let values: Vec<_> = cells().filter_map($value).collect();
-                $writer.write_batch(&values, Some(&there), None)?
-            }};
-        }
-        match writer.untyped() {
-            ColumnWriter::ByteArrayColumnWriter(w) => put!(w, |c| c.as_str().map(ByteArray::from)),
-            ColumnWriter::DoubleColumnWriter(w) => put!(w, Value::as_f64),
-            ColumnWriter::Int64ColumnWriter(w) => put!(w, Value::as_i64),
-            ColumnWriter::BoolColumnWriter(w) => put!(w, Value::as_bool),
-            _ => return Err(ParquetError::General("a column has another type".into())),
-        };
-        writer.close()?;
-    }
-    group.close()?;
-    Ok(())
+/// Who wrote a Parquet file.
+pub(crate) fn made_by() -> Option<String> {
+    Some(format!("mary {}", env!("CARGO_PKG_VERSION")))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    BLANK, Cell, DataSource, FollowUp, InForce, Item, Items, Judgement, Needs, Reply, Response,
-    Sample, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    BLANK, Cell, DataSource, FollowUp, InForce, Item, Items, Judgement, Needs, Reply, Sample,
+    Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use serde_json::json;
 
@@ -162,10 +162,14 @@ impl Task for TopTask {
 
 /// The likeliest tokens of an answer, with probabilities.
 pub(crate) fn told(reply: &Reply) -> Option<Vec<(String, f64)>> {
-    let Response::Scored(scored) = &reply.answer else {
-        return None;
-    };
-    let told = &scored.continuations.first()?.details.as_ref()?.top;
+    let told = &reply
+        .answer
+        .as_scored()?
+        .continuations
+        .first()?
+        .details
+        .as_ref()?
+        .top;
     let told: Vec<(String, f64)> = told
         .iter()
         .map(|(token, logprob)| (token.clone(), f64::from(*logprob).exp()))

@@ -1,7 +1,7 @@
 //! What a scientist needs of a choice, with types: which option is right, which was chosen, the
 //! log-probability of each, and the margin between the right one and the best of the others.
 
-use mary_contract::{ContinuationScore, Outcome, Request, Response, Sample};
+use mary_contract::{ContinuationScore, Request, Response, Sample};
 
 use crate::RunFolder;
 use crate::fault::Result;
@@ -60,7 +60,7 @@ impl Choice {
     }
 }
 
-fn letter(at: usize) -> Option<String> {
+pub(super) fn letter(at: usize) -> Option<String> {
     let at = u8::try_from(at).ok().filter(|&n| n < 26)?;
     Some(char::from(b'A' + at).to_string())
 }
@@ -107,10 +107,7 @@ fn logprobs(sample: &Sample, options: &[&str]) -> Vec<f64> {
 /// The option that was chosen, in agreement with the verdict; none in a tie, and none where the answer
 /// names none.
 fn chosen(sample: &Sample, options: &[&str], right: usize, logprobs: &[f64]) -> Option<usize> {
-    let score = match sample.judgement.outcome {
-        Outcome::Scored(score) => score,
-        _ => return None,
-    };
+    let score = sample.judgement.score()?;
     if score == 1.0 {
         return Some(right);
     }

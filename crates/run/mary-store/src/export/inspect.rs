@@ -3,6 +3,7 @@
 //! What Inspect has no field for (conventions, measures, log-probabilities) goes into its
 //! `metadata`. An item without a score gets none: Inspect's NaN is not used.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use mary_contract::{
 use serde_json::{Map, Value, json};
 use zip::write::SimpleFileOptions;
 
+use super::choice::letter;
 use super::table::{answer, prompt};
 use super::{Group, create, file_name_of_task, outcome, picture, time_in_names, usage_of};
 use crate::RunFolder;
@@ -47,7 +49,7 @@ pub(super) fn export(
     Ok(written)
 }
 
-fn header(run: &RunFolder, group: &Group) -> Map<String, Value> {
+fn header(run: &RunFolder, group: &Group) -> Value {
     let manifest = run.manifest();
     let id = |part: &str| {
         let text = format!("{}|{}|{}|{part}", manifest.id, group.model, group.task);
@@ -59,12 +61,10 @@ fn header(run: &RunFolder, group: &Group) -> Map<String, Value> {
         .models
         .iter()
         .find(|m| m.model.to_string() == group.model);
-    let mut log = Map::new();
-    log.insert("version".into(), json!(2));
-    log.insert("status".into(), json!("success"));
-    log.insert(
-        "eval".into(),
-        json!({
+    json!({
+        "version": 2,
+        "status": "success",
+        "eval": {
             "eval_id": id("eval"),
             "run_id": manifest.id,
             "created": manifest.created,
@@ -87,18 +87,11 @@ fn header(run: &RunFolder, group: &Group) -> Map<String, Value> {
                 "source": task.and_then(TaskRun::item_source),
                 "dataset_hash": task.and_then(|t| t.dataset_hash.clone()),
             },
-        }),
-    );
-    log.insert(
-        "plan".into(),
-        json!({ "name": "plan", "steps": [], "config": {} }),
-    );
-    log.insert("results".into(), results(group));
-    log.insert(
-        "stats".into(),
-        json!({ "started_at": manifest.created, "completed_at": manifest.created, "model_usage": {} }),
-    );
-    log
+        },
+        "plan": { "name": "plan", "steps": [], "config": {} },
+        "results": results(group),
+        "stats": { "started_at": manifest.created, "completed_at": manifest.created, "model_usage": {} },
+    })
 }
 
 fn epochs(run: &RunFolder) -> usize {
@@ -110,13 +103,9 @@ fn results(group: &Group) -> Value {
     let mut scores = Vec::new();
     let conventions = group.measures.iter().map(|(n, t)| (n.as_str(), t));
     for (name, tally) in std::iter::once(("score", &group.score)).chain(conventions) {
-        let mut metrics = Map::new();
-        if let Some(mean) = tally.mean() {
-            metrics.insert("mean".into(), metric("mean", mean));
-        }
-        if let Some(error) = tally.standard_error() {
-            metrics.insert("stderr".into(), metric("stderr", error));
-        }
+        let known = [("mean", tally.mean()), ("stderr", tally.standard_error())].into_iter();
+        let known = known.filter_map(|(name, value)| Some((name, metric(name, value?))));
+        let metrics: BTreeMap<&str, Value> = known.collect();
         scores.push(json!({
             "name": name,
             "scorer": "mary",
@@ -135,7 +124,7 @@ fn results(group: &Group) -> Value {
 
 fn write_json(run: &RunFolder, group: &Group, mut out: impl Write, path: &Path) -> Result<()> {
     let at = io_at(path);
-    let head = Value::Object(header(run, group)).to_string();
+    let head = header(run, group).to_string();
     // The header is an object; the samples are written into it before its last brace.
     let open = head.strip_suffix('}').unwrap_or(&head);
     write!(out, "{open},\"samples\":[").map_err(&at)?;
@@ -175,7 +164,7 @@ fn write_archive(run: &RunFolder, group: &Group, file: File, path: &Path) -> Res
         summaries.push(summary_of(&sample, &written));
     }
     member("summaries.json", &Value::Array(summaries))?;
-    member("header.json", &Value::Object(head))?;
+    member("header.json", &head)?;
     zip.finish()
         .map_err(std::io::Error::from)
         .and_then(|mut out| out.flush())
@@ -233,11 +222,8 @@ fn target_of(target: &Target) -> (Option<Vec<String>>, String) {
         Target::Choice {
             options, correct, ..
         } => {
-            let letter = u8::try_from(*correct)
-                .ok()
-                .filter(|n| *n < 26)
-                .map_or_else(|| correct.to_string(), |n| char::from(b'A' + n).to_string());
-            (Some(options.clone()), letter)
+            let called = letter(*correct).unwrap_or_else(|| correct.to_string());
+            (Some(options.clone()), called)
         }
         Target::Pair { good, bad } => (Some(vec![good.clone(), bad.clone()]), "A".into()),
         Target::Text(text) => (None, text.clone()),

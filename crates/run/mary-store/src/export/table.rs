@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, Request, Response, Sample, StoreError};
-use mary_platform::for_spreadsheet;
+use mary_contract::{Response, Sample, StoreError};
+use serde_json::Value;
 
 use super::choice::{self, Choice};
 use super::{create, usage_of};
 use crate::RunFolder;
 use crate::fault::{Result, io_at};
-use crate::parquet::{Cell, FileNotes, GroupLimits, TableWriter};
+use crate::parquet::{GroupLimits, ParquetTable, cell_text, parquet_file};
 
 /// The columns before the log-probabilities of the options, in the order of [`cells`]: name and type. Text is
 /// `binary`.
@@ -43,20 +43,11 @@ pub(super) fn export_csv(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>> {
         let cells = cells(&sample?, run, options);
         let cells = names.iter().zip(cells).filter(|(name, _)| kept(name));
         // Answers are somebody else's words: no spreadsheet is to execute them.
-        let record = cells.map(|(_, cell)| for_spreadsheet(&text(cell)).into_owned());
+        let record = cells.map(|(_, cell)| cell_text(cell));
         out.write_record(record).map_err(said)?;
     }
     out.flush().map_err(io_at(&path))?;
     Ok(vec![path])
-}
-
-fn text(cell: Cell) -> String {
-    match cell {
-        Cell::Text(text) => text.unwrap_or_default(),
-        Cell::Number(x) => x.map(|x| x.to_string()).unwrap_or_default(),
-        Cell::Whole(n) => n.map(|n| n.to_string()).unwrap_or_default(),
-        Cell::Trial(n) => n.to_string(),
-    }
 }
 
 pub(super) fn export_parquet(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>> {
@@ -70,88 +61,79 @@ pub(super) fn export_parquet(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf
     });
     let fields: Vec<String> = fields.collect();
     let schema = format!("message samples {{ {} }}", fields.join(" "));
-    let notes = FileNotes {
-        created_by: Some(format!("mary {}", manifest.version)),
-        metadata: vec![
-            ("mary_run", manifest.id.clone()),
-            ("mary_created", manifest.created.clone()),
-            ("mary_seed", manifest.seed.to_string()),
-        ],
-    };
+    let notes = [
+        ("mary_run", &*manifest.id),
+        ("mary_created", &manifest.created),
+        ("mary_seed", &manifest.seed.to_string()),
+    ];
+    let created_by = Some(format!("mary {}", manifest.version));
+    let at = io_at(&path);
     let limits = GroupLimits {
         rows: 50_000,
         bytes: 64 << 20,
     };
-    let mut out = TableWriter::begin(&path, file, &schema, notes, limits)?;
+    let out = parquet_file(file, &schema, created_by, &notes).map_err(&at)?;
+    let mut out = ParquetTable::new(out, limits);
     for sample in run.samples()? {
-        out.push(cells(&sample?, run, options))?;
+        let row = cells(&sample?, run, options);
+        out.row(row).map_err(&at)?;
     }
-    out.end()?;
+    out.finish().map_err(at)?;
     Ok(vec![path])
 }
 
 /// A sample as one row; `target`, `tags` and `measures` are JSON.
-fn cells(sample: &Sample, run: &RunFolder, options: usize) -> Vec<Cell> {
-    let (outcome, score, reason) = match &sample.judgement.outcome {
-        Outcome::Scored(score) => ("scored", Some(*score), None),
-        Outcome::Unscored(reason) => ("unscored", None, Some(reason.name().to_owned())),
-        Outcome::Failed(failure) => ("failed", None, Some(failure.message.clone())),
-    };
-    let words = |text: &str| Cell::Text(Some(text.to_owned()));
-    let json = |value: serde_json::Result<String>| Cell::Text(Some(value.unwrap_or_default()));
-    let count = |n: u64| Cell::Whole(Some(i64::try_from(n).unwrap_or(i64::MAX)));
-    let place = |n: Option<usize>| Cell::Whole(n.and_then(|n| i64::try_from(n).ok()));
+fn cells(sample: &Sample, run: &RunFolder, options: usize) -> Vec<Value> {
+    let outcome = &sample.judgement.outcome;
+    let json = |value: serde_json::Result<String>| value.unwrap_or_default().into();
+    let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX).into();
     let mut latest_first = sample.exchanges.iter().rev();
     let version = latest_first.find_map(|e| e.reply.as_ref().ok()?.meta.model_version.clone());
     let usage = usage_of(sample);
     let choice = Choice::from_sample(sample);
     let mut cells = vec![
-        words(&sample.id.model),
-        words(&sample.id.task),
-        words(&sample.id.item),
-        Cell::Trial(sample.id.trial),
-        words(outcome),
-        Cell::Number(score),
-        Cell::Text(reason),
-        Cell::Text(sample.judgement.parsed.clone()),
+        sample.id.model.as_str().into(),
+        sample.id.task.as_str().into(),
+        sample.id.item.as_str().into(),
+        sample.id.trial.into(),
+        outcome.name().into(),
+        sample.judgement.score().into(),
+        outcome.reason().into(),
+        sample.judgement.parsed.clone().into(),
         json(serde_json::to_string(&sample.item.target)),
-        words(&sample.item.stratum),
-        Cell::Text(sample.item.cluster.clone()),
+        sample.item.stratum.as_str().into(),
+        sample.item.cluster.clone().into(),
         json(serde_json::to_string(&sample.item.tags)),
         json(serde_json::to_string(&sample.judgement.measures)),
-        words(&prompt(sample)),
-        words(&answer(sample)),
+        prompt(sample).into(),
+        answer(sample).into(),
         count(usage.prompt_tokens),
         count(usage.cached_tokens),
         count(usage.completion_tokens),
         count(usage.reasoning_tokens),
-        Cell::Number(usage.cost),
-        Cell::Text(version),
-        place(choice.options),
-        place(choice.right),
-        Cell::Text(choice.right_text),
-        place(choice.chosen),
-        Cell::Text(choice.chosen_text),
-        Cell::Number(choice.logprob_right),
-        Cell::Number(choice.logprob_other),
-        Cell::Number(choice.margin),
+        usage.cost.into(),
+        version.into(),
+        choice.options.into(),
+        choice.right.into(),
+        choice.right_text.into(),
+        choice.chosen.into(),
+        choice.chosen_text.into(),
+        choice.logprob_right.into(),
+        choice.logprob_other.into(),
+        choice.margin.into(),
     ];
     let logprobs = &choice.logprobs;
-    cells.extend((0..options).map(|at| Cell::Number(logprobs.get(at).copied())));
+    cells.extend((0..options).map(|at| Value::from(logprobs.get(at).copied())));
     // Where the items of the task came from: `fresh`, `published` or `file`.
     let task = run.manifest().task(&sample.id.task);
     let source = task.and_then(|task| task.item_source());
-    cells.push(Cell::Text(source.map(|source| source.name().to_owned())));
+    cells.push(source.map(|source| source.name()).into());
     cells
 }
 
 pub(super) fn prompt(sample: &Sample) -> String {
-    match sample.exchanges.first().map(|e| &e.ask.request) {
-        Some(Request::Generate(g)) => g.prompt.text(),
-        Some(Request::Score(s)) => s.prefix.text(),
-        Some(Request::Observe(o)) => o.text.clone(),
-        None => String::new(),
-    }
+    let first = sample.exchanges.first();
+    first.map_or_else(String::new, |exchange| exchange.ask.request.text())
 }
 
 /// The words of the last answer; for scores, what the judge read from them.

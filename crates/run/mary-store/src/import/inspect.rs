@@ -9,8 +9,8 @@ use std::io::ErrorKind::InvalidData;
 use std::path::Path;
 
 use mary_contract::{
-    ErrorKind, Exchange, Finish, Item, Judgement, Part, Prompt, PromptForm, Sample, Speaker,
-    StoreError, Target, Turn, UnscoredReason,
+    ErrorKind, Exchange, Finish, Item, Judgement, Part, Prompt, PromptForm, Sample, SampleId,
+    Speaker, StoreError, Target, Turn, UnscoredReason,
 };
 use mary_platform::open_plain;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use super::bounded::{Bounded, LARGEST_RECORD, Lenient};
 use super::lenient::{id, number, shown, whole};
-use super::{Foreign, ImportOptions, Room, generated, model_name, sample_id};
+use super::{Foreign, ImportOptions, Room, generated, model_name};
 use crate::fault::{Result, corrupt, io_at};
 
 const HINT: &str = "write the log again with `inspect log dump` or `inspect log convert`";
@@ -305,7 +305,7 @@ fn sample_of(
         bad(&field, "a number, a truth value or C/I/P/N", Some(&found))
     })?;
     Ok(Sample {
-        id: sample_id(&log.model, &log.task, item.clone(), epoch - 1),
+        id: SampleId::new(&log.model, &log.task, item.clone(), epoch - 1),
         item: Item::new(item, target(value), vec![]),
         exchanges: asked(value).into_iter().collect(),
         judgement,

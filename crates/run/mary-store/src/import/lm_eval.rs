@@ -5,14 +5,14 @@ use std::path::Path;
 
 use mary_contract::{
     ContinuationScore, Exchange, Finish, Item, Judgement, Prompt, Reply, Request, Response, Sample,
-    Score, Scored, Start, StoreError, Target, UnscoredReason,
+    SampleId, Score, Scored, Start, StoreError, Target, UnscoredReason,
 };
 use mary_platform::open_plain;
 use serde_json::{Map, Value};
 
 use super::bounded::LARGEST_RECORD;
 use super::lenient::{id, number, parse, shown};
-use super::{Foreign, ImportOptions, Room, exchange, generated, model_name, sample_id};
+use super::{Foreign, ImportOptions, Room, exchange, generated, model_name};
 use crate::fault::{Result, corrupt, io_at};
 
 const HINT: &str = "write the samples again with `lm_eval --log_samples`, or remove the line from a copy of the file";
@@ -149,7 +149,7 @@ impl Lines<'_> {
             }));
         }
         Ok(Some(Sample {
-            id: sample_id(self.model, self.task, item, 0),
+            id: SampleId::new(self.model, self.task, item, 0),
             item: whole,
             exchanges: exchanges(line),
             judgement,

@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{
     Ask, Capabilities, Exchange, Finish, Generate, Generated, Item, Key, ModelCard, ModelRef,
-    Prompt, Reply, Request, Response, RunManifest, Sample, SampleId, Sampling, StoreError, TaskRun,
-    line,
+    Prompt, Reply, Request, Response, RunManifest, Sample, Sampling, StoreError, TaskRun, line,
 };
 
 use crate::RunFolder;
@@ -265,10 +264,6 @@ fn model_name(name: &str) -> String {
     } else {
         format!("import/{name}")
     }
-}
-
-fn sample_id(model: &str, task: &str, item: String, trial: u32) -> SampleId {
-    SampleId::new(model, task, item, trial)
 }
 
 fn generated(prompt: Prompt, text: String, finish: Finish) -> Option<Exchange> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{ItemsError, ItemsOf, Sink};
 use crate::fault::{Result, io_at};
-use crate::parquet::{Cell, FileNotes, GroupLimits, TableWriter};
+use crate::parquet::{GroupLimits, ParquetTable, parquet_file};
 
 /// The columns, in order; `correct` is a number.
 const COLUMNS: &str = "id task seed kind prompt messages images continuations options correct target stratum cluster \
@@ -55,7 +55,10 @@ impl Sink for Csv {
     }
 }
 
-pub(super) struct Parquet(TableWriter);
+pub(super) struct Parquet {
+    path: PathBuf,
+    out: ParquetTable<File>,
+}
 
 impl Parquet {
     pub fn create(path: &Path, of: &ItemsOf) -> Result<Self> {
@@ -65,32 +68,29 @@ impl Parquet {
             _ => format!("optional binary {name} (String); "),
         });
         let schema = format!("message items {{ {}}}", columns.collect::<String>());
-        let notes = FileNotes {
-            created_by: None,
-            metadata: vec![
-                ("mary_task", of.task.clone()),
-                ("mary_version", of.version.clone()),
-            ],
-        };
+        let notes = [("mary_task", &*of.task), ("mary_version", &of.version)];
         let limits = GroupLimits {
             rows: 10_000,
             bytes: usize::MAX,
         };
-        let out = TableWriter::begin(path, file, &schema, notes, limits)?;
-        Ok(Self(out))
+        let out = parquet_file(file, &schema, None, &notes).map_err(io_at(path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            out: ParquetTable::new(out, limits),
+        })
     }
 }
 
 impl Sink for Parquet {
     fn put(&mut self, row: &Value) -> Result<(), ItemsError> {
         let cells = columns().map(|name| match name {
-            "seed" | "correct" => Cell::Whole(row.get(name).and_then(Value::as_i64)),
-            _ => Cell::Text(cell(row, name)),
+            "seed" | "correct" => row.get(name).and_then(Value::as_i64).into(),
+            _ => cell(row, name).into(),
         });
-        Ok(self.0.push(cells.collect())?)
+        Ok(self.out.row(cells.collect()).map_err(io_at(&self.path))?)
     }
 
     fn end(self: Box<Self>) -> Result<(), ItemsError> {
-        Ok(self.0.end()?)
+        Ok(self.out.finish().map_err(io_at(&self.path))?)
     }
 }

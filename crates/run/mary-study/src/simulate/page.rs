@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use mary_platform::percent_encoded;
+
 use super::Simulation;
 use crate::keys::Keys;
 use crate::session::Session;
@@ -124,7 +126,7 @@ impl Client<'_> {
     fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Option<Page> {
         let body: Vec<String> = fields
             .iter()
-            .map(|(name, value)| format!("{name}={}", encoded(value)))
+            .map(|(name, value)| format!("{name}={}", percent_encoded(value)))
             .collect();
         let (body, from) = (body.join("&"), self.from);
         self.ask(&format!(
@@ -132,19 +134,6 @@ impl Client<'_> {
             body.len()
         ))
     }
-}
-
-fn encoded(value: &str) -> String {
-    let mut out = String::new();
-    for byte in value.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
-                out.push(char::from(byte));
-            }
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
 }
 
 fn hidden<'p>(page: &'p str, name: &str) -> Option<&'p str> {

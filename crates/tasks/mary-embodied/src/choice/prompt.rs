@@ -46,11 +46,7 @@ pub fn up_to_letter(shown: &ShownQuestion<'_>, form: PromptForm) -> String {
     let options = lettered(shown.options, "\n", |letter, option| {
         format!("{letter}. {option}")
     });
-    let form = match form {
-        PromptForm::Plain => "plain",
-        PromptForm::Chat => "chat",
-    };
-    let name = format!("letter_{form}_{}", shown.language.code());
+    let name = format!("letter_{}_{}", form.name(), shown.language.code());
     let places = [("question", shown.question), ("options", &options)];
     TEXTS.say(&name, &places)
 }

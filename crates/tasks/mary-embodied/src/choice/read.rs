@@ -1,6 +1,7 @@
 //! Reading the chosen option out of what a model wrote. What it wrote is hostile input: nothing here
 //! can fail, and an answer that names no option, or two, stays unread.
 
+use mary_platform::given;
 use serde_json::Value;
 
 use super::LETTERS;
@@ -42,9 +43,7 @@ pub fn robustly(text: &str, options: &[String]) -> Option<usize> {
 fn only(choices: impl Iterator<Item = usize>) -> Option<usize> {
     let mut found = None;
     for choice in choices {
-        if found.is_some_and(|old| old != choice) {
-            return None;
-        }
+        given(found.is_none_or(|old| old == choice))?;
         found = Some(choice);
     }
     found
@@ -88,9 +87,7 @@ fn object_with_padded_index(text: &str) -> Option<(serde_json::Map<String, Value
     let kept = tail.trim_start_matches('0');
     let cut = tail.len() - kept.len();
     let padded = kept.starts_with(|c: char| c.is_ascii_digit());
-    if cut == 0 || !padded {
-        return None;
-    }
+    given(cut > 0 && padded)?;
     let mended = format!("{}{kept}", text.get(..digits)?);
     leading_object(&mended).map(|(object, end)| (object, end + cut))
 }
@@ -197,9 +194,7 @@ fn leading_letter(text: &str) -> Option<(usize, &str)> {
 
 fn written_out(text: &str, options: &[String]) -> Option<usize> {
     let wanted = bare(text);
-    if wanted.is_empty() {
-        return None;
-    }
+    given(!wanted.is_empty())?;
     let mut same = (0..options.len()).filter(|i| bare(&options[*i]) == wanted);
     match (same.next(), same.next()) {
         (Some(only), None) => Some(only),

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{
-    Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings,
-};
+use mary_contract::{Cell, Conditions, Estimate, RunSummary, SummaryRow, Task as _, TaskSettings};
 
 use crate::choice::{Mode, Template};
 use crate::perceptualqa::{PERCEPTUAL_QA, Part, PerceptualQaSettings};
@@ -39,10 +37,7 @@ impl Answers {
             (Mode::Generate, Template::Published) => "generate",
             (Mode::Generate, _) => "generate, tuning prompt",
         };
-        let form = match self.setup.asking.form {
-            PromptForm::Plain => "plain",
-            PromptForm::Chat => "chat",
-        };
+        let form = self.setup.asking.form.name();
         let part = match self.setup.part {
             Part::All => "",
             Part::Train => ", train part",

@@ -1,10 +1,11 @@
 //! The questions of a source in a given order, numbered, and split for tuning.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use mary_contract::{DataSource, TaskError};
 use mary_generators::{shuffle, stream};
+use mary_platform::grouped;
 
 use super::setup::{Part, PerceptualQaSettings};
 use crate::upstream::{self, NumberedQuestion};
@@ -87,17 +88,15 @@ fn shuffled(
 fn held_out(all: &[NumberedQuestion], seed: u64) -> BTreeSet<u32> {
     let mut test = BTreeSet::new();
     for subtask in Subtask::ALL {
-        let mut groups: BTreeMap<(String, Vec<String>), Vec<u32>> = BTreeMap::new();
         let of_subtask = all.iter().filter(|a| a.question.subtask == subtask);
-        for asked in of_subtask {
+        let of_subtask = of_subtask.map(|asked| {
             let question = &asked.question;
             let mut options: Vec<String> = question.options.iter().map(|o| o.to_string()).collect();
             options.sort();
-            let same = groups.entry((question.question.to_string(), options));
-            same.or_default().push(asked.index);
-        }
+            ((question.question.to_string(), options), asked.index)
+        });
         // By index, so that both orders and both languages split alike.
-        let mut groups: Vec<Vec<u32>> = groups.into_values().collect();
+        let mut groups: Vec<Vec<u32>> = grouped(of_subtask).into_values().collect();
         groups.sort();
         let n: usize = groups.iter().map(Vec::len).sum();
         let wanted = (n as f64 * 0.2).round() as usize;

@@ -8,12 +8,11 @@
 //! symbol as well as the others. Questions that add or take away share their symbols and the kind of
 //! step; what comes of it is turned or flipped in some of them.
 
-use std::collections::BTreeMap;
-
 use mary_contract::TaskError;
 
 use super::bank::{Class, OperationKind, Question, bank};
 use mary_generators::{Stream, below, shuffle, stream};
+use mary_platform::grouped;
 
 /// One item: a question with its options in the order shown.
 #[derive(Debug, Clone)]
@@ -163,12 +162,8 @@ impl Pool {
     fn new(rng: &mut Stream) -> Self {
         let mut all: Vec<&'static Question> = bank().iter().collect();
         shuffle(rng, &mut all);
-        let mut groups: BTreeMap<(Class, Vec<char>), Four> = BTreeMap::new();
-        for question in all {
-            let operation = &question.operation;
-            let of = groups.entry((operation.class(), operation.sources()));
-            of.or_default().push(question);
-        }
+        let kind = |q: &Question| (q.operation.class(), q.operation.sources());
+        let groups = grouped(all.into_iter().map(|question| (kind(question), question)));
         let group = |((class, _), questions)| Group { class, questions };
         Self {
             groups: groups.into_iter().map(group).collect(),
@@ -234,7 +229,7 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::{BTreeMap, HashSet};
 
     use super::*;
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Conditions, Estimate, Figure, Point, ReferenceLine, Series};
+use mary_platform::{given, means};
 
 use super::{DECLARED, TaskResult, in_brackets, told_apart};
 use crate::published::published;
@@ -115,15 +116,11 @@ fn kinds_through_training(all: &[TaskResult<'_>]) -> Option<Figure> {
     for (measure, name) in KINDS {
         let sizes = through_training(all, measure);
         for (conditions, variant) in variant_names(&sizes) {
-            let mut at: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
             let own = sizes.iter().filter(|((_, c), _)| *c == conditions);
-            for (x, _, e) in own.flat_map(|(_, points)| points) {
-                at.entry(x.round() as u64).or_default().push(e.value);
-            }
-            let points = at.into_iter().map(|(x, values)| {
-                let mean = values.iter().sum::<f64>() / values.len() as f64;
-                Point::new("", mean).at(x as f64)
-            });
+            let own = own.flat_map(|(_, points)| points);
+            let at = means(own.map(|(x, _, e)| (x.round() as u64, e.value)));
+            let points = at.into_iter();
+            let points = points.map(|(x, mean)| Point::new("", mean).at(x as f64));
             lines.push(Series::measured(format!("{name}{variant}"), points));
         }
     }
@@ -258,9 +255,7 @@ fn typicality_by_category(end: &[TaskResult<'_>]) -> Option<Figure> {
             bars.push(Series::measured(name, points));
         }
     }
-    if bars.is_empty() {
-        return None;
-    }
+    given(!bars.is_empty())?;
     if end.iter().any(TaskResult::is_ranking) {
         for model in ["GPT 4", "Gemini"] {
             let table_6 = published().table_6.iter();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Cell, Table};
+use mary_platform::{distinct, given};
 
 use super::{Column, DECLARED, TaskResult, cell, left_out_of, printed, told_apart};
 use crate::published::published;
@@ -123,9 +124,7 @@ fn numbers(all: &[TaskResult<'_>]) -> Option<Table> {
 /// Table 6: typicality by prompting, by category.
 fn prompted_categories(all: &[TaskResult<'_>]) -> Option<Table> {
     let of: Vec<_> = all.iter().filter(|f| f.is_ranking()).collect();
-    if of.is_empty() {
-        return None;
-    }
+    given(!of.is_empty())?;
     let theirs = ["GPT 3.5", "GPT 4", "Gemini"];
     let measures = of.iter().flat_map(|f| f.measures("category:"));
     let mut names: BTreeSet<&str> = measures.map(|(name, _)| name).collect();
@@ -171,13 +170,7 @@ fn typicality(all: &[TaskResult<'_>]) -> Option<Table> {
         _ => None,
     };
     let shown: Vec<TaskResult<'_>> = all.iter().filter(|f| place(f).is_some()).copied().collect();
-    let mut order: Vec<(&str, &str)> = Vec::new();
-    for f in &shown {
-        let key = (f.model(), f.set("norms", "world"));
-        if !order.contains(&key) {
-            order.push(key);
-        }
-    }
+    let order = distinct(shown.iter().map(|f| (f.model(), f.set("norms", "world"))));
     // One question for each column and norms: norms have rows of their own.
     let norms: BTreeSet<&str> = order.iter().map(|(_, norms)| *norms).collect();
     let mut by_norms: BTreeMap<&str, Vec<Column<'_>>> = BTreeMap::new();

@@ -6,10 +6,11 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, Estimate, Generated, Item, ItemSource, Items, Judgement, Measure, Metric,
-    Needs, Outcome, Reply, Request, Sample, Sampling, Scoring, SettingDefault, Task, TaskCard,
-    TaskError, TaskSettings,
+    Needs, Reply, Request, Sample, Sampling, Scoring, SettingDefault, Task, TaskCard, TaskError,
+    TaskSettings,
 };
 use mary_generators::{shuffle, stream};
+use mary_platform::grouped;
 use mary_stats::correlation::spearman_rho;
 use mary_stats::intervals::{LEVEL, mean_t};
 
@@ -195,14 +196,10 @@ fn judge_words(shown: &ShownCategory, answer: &Generated) -> Judgement {
 /// Tables 8 to 10: mean, least, greatest and standard deviation over the runs of each category; and
 /// the mean of the categories' means (Table 6's last line).
 fn by_runs(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
-    let mut runs: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for sample in samples {
-        if let (Outcome::Scored(rho), Some(category)) =
-            (&sample.judgement.outcome, sample.item.tags.get("category"))
-        {
-            runs.entry(category.clone()).or_default().push(*rho);
-        }
-    }
+    let mut runs = grouped(samples.filter_map(|mut sample| {
+        let category = sample.item.tags.remove("category")?;
+        Some((category, sample.judgement.score()?))
+    }));
     let mut measures = Vec::new();
     let mut means = Vec::new();
     for (category, values) in &mut runs {

@@ -1,8 +1,7 @@
 //! Figures of development.
 
-use std::collections::BTreeMap;
-
 use mary_contract::{Figure, Point, ReferenceLine, RunSummary, Series, ShadedRange};
+use mary_platform::{distinct, grouped};
 
 use super::{GrowthCurve, PAPER_WINDOWS, method};
 use crate::exhibits::DECLARED;
@@ -97,12 +96,10 @@ pub(super) fn development(ability: &Ability, own: &[&GrowthCurve]) -> Figure {
 
 /// Published curves of Pythia v0 for the sizes shown, or three sizes when none is Pythia.
 fn published_blimp(own: &[&GrowthCurve]) -> Vec<Series> {
-    let mut curves: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
-    for checkpoint in &published().pythia_v0 {
+    let mut curves = grouped(published().pythia_v0.iter().map(|checkpoint| {
         let point = Point::new(format!("step {}", checkpoint.step), checkpoint.mean);
-        let curve = curves.entry(&checkpoint.model).or_default();
-        curve.push(point.at(checkpoint.tokens));
-    }
+        (&*checkpoint.model, point.at(checkpoint.tokens))
+    }));
     let shown = |model: &str| own.iter().any(|f| f.trajectory.label == model);
     let any = curves.keys().any(|model| shown(model));
     let three = ["pythia-70m", "pythia-1b", "pythia-12b"];
@@ -112,14 +109,8 @@ fn published_blimp(own: &[&GrowthCurve]) -> Vec<Series> {
 }
 
 pub(super) fn overview(found: &[GrowthCurve]) -> Vec<Figure> {
-    let mut sizes: Vec<&str> = Vec::new();
-    for size in found.iter().map(|f| f.trajectory.size.as_str()) {
-        if !sizes.contains(&size) {
-            sizes.push(size);
-        }
-    }
     let mut figures = Vec::new();
-    for size in sizes {
+    for size in distinct(found.iter().map(|f| f.trajectory.size.as_str())) {
         let whole = |t: &Trajectory| t.size == size && t.ability.part == Part::Score;
         let own: Vec<&GrowthCurve> = found.iter().filter(|f| whole(&f.trajectory)).collect();
         if own.len() < 2 {

@@ -23,11 +23,12 @@ fn between((low, high): (f64, f64)) -> String {
 use std::panic::resume_unwind;
 
 use mary_contract::{Exhibits, RunSummary};
+use mary_platform::{distinct, given};
 use mary_stats::distributions::normal_cdf;
 use mary_stats::multiple::holm;
 use mary_stats::segmented::{Growth, Search, Window, growth};
 
-use crate::trajectories::{Ability, Milestone, Part, Trajectory, left_out, trajectories};
+use crate::trajectories::{Milestone, Part, Trajectory, left_out, trajectories};
 
 pub const FEWEST: usize = 8;
 
@@ -153,9 +154,7 @@ fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
 /// them nobody has seen, however well a ramp fits.
 pub fn find(trajectory: &Trajectory, search: &Search) -> Option<Growth> {
     let (x, y): (Vec<f64>, Vec<f64>) = trajectory.sound().map(|m| (m.x, m.value.value)).unzip();
-    if x.len() < FEWEST {
-        return None;
-    }
+    given(x.len() >= FEWEST)?;
     let mut found = growth(&x, &y, search).ok()?;
     if let Some(window) = &mut found.window {
         for edge in [&mut window.onset, &mut window.end] {
@@ -184,14 +183,9 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
         exhibits.append(sizes);
         return exhibits;
     }
-    let mut abilities: Vec<Ability> = Vec::new();
-    for ability in found.iter().map(|f| &f.trajectory.ability) {
-        if !abilities.contains(ability) {
-            abilities.push(ability.clone());
-        }
-    }
     exhibits.figures.extend(figures::overview(&found));
-    for ability in abilities.iter().filter(|a| a.part == Part::Score) {
+    let abilities = found.iter().map(|f| &f.trajectory.ability);
+    for ability in distinct(abilities.filter(|a| a.part == Part::Score)) {
         let own = found.iter().filter(|f| f.trajectory.ability == *ability);
         let own: Vec<&GrowthCurve> = own.collect();
         let figures = &mut exhibits.figures;

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table, p_value};
+use mary_platform::{given, grouped};
 use mary_stats::correlation::spearman;
 use mary_stats::segmented::{Search, Window};
 
@@ -60,11 +61,7 @@ fn part_name(part: &Part) -> String {
 /// One picture for each size: a row for each part, a column for each checkpoint; rows in the order of
 /// onset, parts without a window below.
 fn heatmaps(task: &str, own: &[&GrowthCurve]) -> Vec<Figure> {
-    let mut sizes: BTreeMap<&str, Vec<&GrowthCurve>> = BTreeMap::new();
-    for found in own {
-        let of_size = sizes.entry(&found.trajectory.label).or_default();
-        of_size.push(found);
-    }
+    let sizes = grouped(own.iter().map(|found| (&*found.trajectory.label, *found)));
     let heatmap = |(size, mut rows): (&str, Vec<&GrowthCurve>)| {
         rows.sort_by(|a, b| onset_of(a).total_cmp(&onset_of(b)));
         let series = rows.iter().map(|found| {
@@ -190,9 +187,7 @@ fn correlated(
     a: &[f64],
     b: &[f64],
 ) -> Option<(Vec<String>, f64)> {
-    if a.len() < FEWEST_SHARED {
-        return None;
-    }
+    given(a.len() >= FEWEST_SHARED)?;
     let found = spearman(a, b).ok()?;
     let row = vec![
         task.to_owned(),

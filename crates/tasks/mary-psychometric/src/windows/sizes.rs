@@ -11,6 +11,7 @@ use mary_contract::{
     Cell, Conditions, Estimate, Exhibits, Figure, ModelCard, Point, ReferenceLine, RunSummary,
     Series, p_value, variants,
 };
+use mary_platform::grouped;
 use mary_stats::Interval;
 use mary_stats::correlation::kendall_exact;
 use mary_stats::linear::slope_known;
@@ -100,12 +101,8 @@ fn gathered(runs: &[RunSummary]) -> BTreeMap<Key, Vec<Size>> {
 pub(super) fn exhibits(runs: &[RunSummary], found: &[GrowthCurve]) -> Exhibits {
     let all = gathered(runs);
     let mut exhibits = Exhibits::default();
-    let mut abilities: BTreeMap<&Ability, Vec<(&Key, &Vec<Size>)>> = BTreeMap::new();
-    for (key, sizes) in &all {
-        abilities.entry(&key.0).or_default().push((key, sizes));
-    }
     let mut rows = Vec::new();
-    for (ability, own) in abilities {
+    for (ability, own) in grouped(all.iter().map(|(key, sizes)| (&key.0, (key, sizes)))) {
         let names = names(&own.iter().map(|(key, _)| *key).collect::<Vec<_>>());
         exhibits.figures.push(figure(ability, &own, &names));
         for ((_, sizes), name) in own.iter().zip(&names) {

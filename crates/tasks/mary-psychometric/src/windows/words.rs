@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table, p_value};
+use mary_platform::{counts, given, grouped};
 use mary_stats::correlation::spearman;
 use mary_stats::held_out::regression;
 use mary_stats::sigmoid::sigmoid;
@@ -78,9 +79,7 @@ fn learnt(trajectory: &Trajectory, guess: Option<f64>) -> Option<Learnt> {
         return None;
     };
     let (x, y): (Vec<f64>, Vec<f64>) = trajectory.sound().map(|m| (m.x, m.value.value)).unzip();
-    if x.len() < FEWEST {
-        return None;
-    }
+    given(x.len() >= FEWEST)?;
     let fit = falling(&y);
     let bits = (*fit.first()?, *fit.last()?);
     let falls = bits.0 - bits.1 >= LEAST_FALL;
@@ -152,15 +151,9 @@ type Dating = fn(&Learnt) -> Option<f64>;
 const DATINGS: [(&str, Dating); 2] = [("falling fit", |w| w.when), ("sigmoid", |w| w.sigmoid)];
 
 /// Words of a size that have both ages, each on the log axis of training.
-fn paired(words: &[Learnt], when: Dating) -> BTreeMap<&str, Vec<(&Learnt, f64, f64)>> {
-    let mut sizes: BTreeMap<&str, Vec<(&Learnt, f64, f64)>> = BTreeMap::new();
-    for word in words {
-        if let (Some(age), Some(when)) = (word.norm.age, when(word)) {
-            let of_size = sizes.entry(&word.size).or_default();
-            of_size.push((word, age, when));
-        }
-    }
-    sizes
+fn paired<'w>(words: &'w [Learnt], when: Dating) -> BTreeMap<&'w str, Vec<(&'w Learnt, f64, f64)>> {
+    let dated = |word: &'w Learnt| Some((&*word.size, (word, word.norm.age?, when(word)?)));
+    grouped(words.iter().filter_map(dated))
 }
 
 fn correlations(words: &[Learnt]) -> Option<Table> {
@@ -206,10 +199,7 @@ fn columns(name: &str, values: &[&str]) -> Vec<(String, Vec<f64>)> {
         let scaled = numbers.iter().map(|x| (x - mean) / variance.sqrt());
         return vec![(name.to_owned(), scaled.collect())];
     }
-    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-    values
-        .iter()
-        .for_each(|kind| *kinds.entry(kind).or_default() += 1);
+    let kinds = counts(values.iter().copied());
     let most = kinds.iter().max_by_key(|(_, n)| **n).map(|(kind, _)| *kind);
     let others = kinds.keys().filter(|kind| Some(**kind) != most);
     let column = |kind: &&str| {

@@ -43,9 +43,7 @@ pub(in crate::viewer) fn page(list: &RunList, asked: &RunsQuery) -> String {
         }
     }
     out += "<th scope=\"col\">Report</th></tr></thead><tbody>";
-    for line in &found {
-        out += &row(line);
-    }
+    out.extend(found.iter().map(row));
     out += "</tbody></table></div>";
     shell("Runs", &[], None, &out)
 }

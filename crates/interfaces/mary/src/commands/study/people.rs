@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mary_contract::{Outcome, Sample, TaskRun, model_labels};
-use mary_platform::counted;
+use mary_platform::{counted, grouped};
 use mary_stats::bootstrap::{Bootstrap, Units, percentile};
 use mary_store::RunFolder;
 use mary_study::results::{self, Results};
@@ -197,11 +197,7 @@ fn may_close(inside: usize) -> anyhow::Result<bool> {
 }
 
 fn by_task(samples: &[Sample]) -> BTreeMap<&str, Vec<&Sample>> {
-    let mut tasks: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
-    for sample in samples {
-        tasks.entry(&sample.id.task).or_default().push(sample);
-    }
-    tasks
+    grouped(samples.iter().map(|s| (s.id.task.as_str(), s)))
 }
 
 fn show(samples: &[Sample]) -> anyhow::Result<()> {

@@ -186,10 +186,7 @@ impl Call<'_> {
                 .map_or_else(String::new, |id| format!("; merge {id} waits for them"))
         );
         self.note(jobs, merge)?;
-        match trouble {
-            Some(error) => Err(error),
-            None => Ok(Status::Done),
-        }
+        trouble.map_or(Ok(Status::Done), Err)
     }
 
     /// Starts another tool's command, or says how to.

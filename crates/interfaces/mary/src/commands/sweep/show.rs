@@ -7,6 +7,7 @@ use mary_contract::{
 };
 use mary_lab::checkpoints::{Fault, Record, State, faults};
 use mary_lab::families::amount;
+use mary_platform::distinct;
 use mary_report::ScoreScale;
 use mary_report::html::ReportOptions;
 
@@ -47,12 +48,8 @@ impl Swept {
                 });
             }
         }
-        let mut tasks: Vec<String> = Vec::new();
-        for task in runs.iter().flat_map(|r| &r.summary.manifest.tasks) {
-            if !tasks.contains(&task.id) {
-                tasks.push(task.id.clone());
-            }
-        }
+        let tasks = runs.iter().flat_map(|r| &r.summary.manifest.tasks);
+        let tasks = distinct(tasks.map(|task| task.id.clone()));
         Ok(Self {
             folder: state.path().to_owned(),
             tasks,

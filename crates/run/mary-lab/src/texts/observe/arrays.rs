@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use mary_contract::{Layers, Model, Observe, Place, Pool, Site};
-use mary_store::RunFolder;
+use mary_store::{RunFolder, parquet_file};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{ObserveTask, observations};
 use crate::inside::{Queue, Subject, watching};
 use crate::texts::InstrumentError;
-use crate::texts::table::parquet_file;
+use crate::texts::table::made_by;
 
 /// How vectors are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -296,7 +296,7 @@ impl<'a> TokenRows<'a> {
     /// Begins the file.
     pub fn create(task: &'a ObserveTask, path: &'a Path) -> Result<Self, InstrumentError> {
         let file = File::create(path).map_err(at(path))?;
-        let out = parquet_file(SCHEMA, file).map_err(|e| at(path)(io::Error::other(e)))?;
+        let out = parquet_file(file, SCHEMA, made_by(), &[]).map_err(at(path))?;
         Ok(Self {
             task,
             path,

@@ -66,18 +66,10 @@ pub struct ScoreOptions {
     /// Tell the rank of each token.
     pub rank: bool,
     /// Tell of each word so many tokens that were likeliest in its place.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "mary_contract::is_default")]
     pub top: u32,
     /// Move the probability of a leading space to the word before it, beside the plain rule.
     pub correction: bool,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde asks for"
-)]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 impl Default for ScoreOptions {

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use mary_contract::{ContinuationScore, Exchange, Outcome, Response, Sample, Task as _};
+use mary_contract::{ContinuationScore, Exchange, Response, Sample, Task as _};
 use mary_store::{RunFolder, Seeker};
 
 use super::words::{self, Word};
@@ -53,6 +53,21 @@ impl By {
         }
     }
 
+    /// The columns that it has whatever is asked for.
+    fn columns(self) -> impl Iterator<Item = (&'static str, Type)> {
+        let tables = include_str!("columns.txt").lines();
+        let own = tables.filter_map(move |line| line.strip_prefix(self.name())?.strip_prefix(' '));
+        let columns = own.flat_map(|columns| columns.split(' '));
+        columns
+            .filter_map(|column| column.split_once(':'))
+            .map(|(name, kind)| match kind {
+                "number" => (name, Type::Number),
+                "count" => (name, Type::Count),
+                "flag" => (name, Type::Flag),
+                _ => (name, Type::Text),
+            })
+    }
+
     /// Names and types of its columns.
     pub fn head(self, options: &ScoreOptions) -> Head {
         let mut head: Vec<(&str, Type)> = vec![("model", Type::Text), ("id", Type::Text)];
@@ -60,61 +75,10 @@ impl By {
         if self != Self::Pair && options.pair.is_some() {
             head.push(("part", Type::Text));
         }
-        let corrected = [
-            ("logprob_corrected", Type::Number),
-            ("surprisal_corrected", Type::Number),
-        ];
-        let score = [("logprob", Type::Number), ("surprisal", Type::Number)];
-        let place = [("start", Type::Count), ("end", Type::Count)];
-        match self {
-            Self::Text => {
-                head.extend([
-                    ("text", Type::Text),
-                    ("words", Type::Count),
-                    ("tokens", Type::Count),
-                ]);
-                head.extend(score);
-                head.extend([
-                    ("surprisal_per_token", Type::Number),
-                    ("surprisal_per_word", Type::Number),
-                    ("first_unscored", Type::Flag),
-                    ("boundary_merged", Type::Flag),
-                    ("windowed", Type::Flag),
-                    ("outcome", Type::Text),
-                ]);
-            }
-            Self::Pair => {
-                head.extend([
-                    ("good", Type::Text),
-                    ("bad", Type::Text),
-                    ("verdict", Type::Number),
-                    ("margin", Type::Number),
-                    ("logprob_good", Type::Number),
-                    ("logprob_bad", Type::Number),
-                    ("tokens_good", Type::Count),
-                    ("tokens_bad", Type::Count),
-                    ("margin_per_token", Type::Number),
-                    ("outcome", Type::Text),
-                ]);
-            }
-            Self::Word | Self::Region => {
-                head.extend(match self {
-                    Self::Word => [("position", Type::Count), ("word", Type::Text)],
-                    _ => [("region", Type::Count), ("words", Type::Text)],
-                });
-                head.extend(place);
-                head.push(("tokens", Type::Count));
-                head.extend(score);
-                if options.correction {
-                    head.extend(corrected);
-                }
-            }
-            Self::Token => {
-                head.extend([("position", Type::Count), ("token", Type::Text)]);
-                head.extend(place);
-                head.push(("word", Type::Count));
-                head.extend(score);
-            }
+        head.extend(self.columns());
+        if options.correction && matches!(self, Self::Word | Self::Region) {
+            let corrected = ["logprob_corrected", "surprisal_corrected"];
+            head.extend(corrected.map(|name| (name, Type::Number)));
         }
         if options.entropy && matches!(self, Self::Token | Self::Word) {
             head.push(("entropy", Type::Number));
@@ -287,11 +251,8 @@ impl Rows<'_, '_> {
             }
             _ => &[],
         };
-        let outcome = match &sample.judgement.outcome {
-            Outcome::Scored(_) => "scored".to_owned(),
-            Outcome::Unscored(reason) => reason.name().to_owned(),
-            Outcome::Failed(failure) => failure.message.clone(),
-        };
+        let outcome = &sample.judgement.outcome;
+        let outcome = outcome.reason().unwrap_or(outcome.name()).to_owned();
         match (which, scores.is_empty()) {
             (0, true) => self.done.failed += 1,
             (0, false) => self.done.scored += 1,

@@ -2,6 +2,7 @@
 //! mean of three lies.
 
 use mary_generators::Stream;
+use mary_platform::given;
 
 use super::things::share_a_word;
 use super::{
@@ -46,16 +47,12 @@ fn mixes_to(
     options: &[&Coloured; OPTIONS],
     place: usize,
 ) -> Option<f64> {
-    if one.look().0.distance(two.look().0) < 0.2 {
-        return None;
-    }
+    given(one.look().0.distance(two.look().0) >= 0.2)?;
     let (a, b) = (one.look(), two.look());
     let (ok, cie) = (a.0.halfway(b.0), a.1.halfway(b.1));
     let far = |c: &Coloured| (c.look().0.distance(ok), c.look().1.distance(cie));
     let own = far(options[place]);
-    if own.0 > LIKE.0 || own.1 > LIKE.1 {
-        return None;
-    }
+    given(own.0 <= LIKE.0 && own.1 <= LIKE.1)?;
     let clear = least_but(place, |j| {
         let other = far(options[j]);
         ((other.0 - own.0) / UNLIKE.0).min((other.1 - own.1) / UNLIKE.1)
@@ -91,19 +88,13 @@ pub fn sector(rng: &mut Stream, level: Level) -> Option<Block> {
         let named_pure = |c: &&Coloured| PURE.iter().any(|(p, _)| share_a_word(&c.name.en, p));
         let [a, b, c] = three.map(|c| &c.name);
         let twice = a == b || a == c || b == c;
-        if twice || three.iter().any(named_pure) {
-            return None;
-        }
+        given(!twice && !three.iter().any(named_pure))?;
         let ok = middle(three.map(|c| c.look().0));
         let cie = middle(three.map(|c| c.look().1));
-        if ok.chroma() < HUED.0 || cie.chroma() < HUED.1 {
-            return None;
-        }
+        given(ok.chroma() >= HUED.0 && cie.chroma() >= HUED.1)?;
         let (place, one) = between(ok.hue(), oklab)?;
         let (same, two) = between(cie.hue(), cielab)?;
-        if same != place || !level.clearness(SECTORS).contains(&one.min(two)) {
-            return None;
-        }
+        given(same == place && level.clearness(SECTORS).contains(&one.min(two)))?;
         let mut sketch = Sketch::new(184);
         for (number, colour) in three.iter().enumerate() {
             patch(&mut sketch, 16.0 + 164.0 * number as f64, 152.0, colour.rgb);

@@ -9,6 +9,7 @@ use space::{Lab, cielab, middle, oklab};
 use things::{Attribute, CSS, Coloured, LIFE, Palette};
 
 use mary_generators::{Stream, below, coin, shuffle};
+use mary_platform::given;
 
 use super::block::{Block, FreshKind, OPTIONS, Posed, gathered, listed};
 use super::said::{Level, Said, phrase};
@@ -133,9 +134,7 @@ fn extreme(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
     let (darkest, lightest, light_clear) = of(Attribute::Lightness)?;
     let (greyest, strongest, chroma_clear) = of(Attribute::Chroma)?;
     let clear = light_clear.min(chroma_clear);
-    if !level.clearness(ENDS).contains(&clear) {
-        return None;
-    }
+    given(level.clearness(ENDS).contains(&clear))?;
     // Each question at the place that answers it; nothing where one place answers two.
     let mut asks: [Option<Said>; OPTIONS] = Default::default();
     let places = [darkest, lightest, greyest, strongest];
@@ -159,9 +158,7 @@ fn order(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
     colours.sort_by(|a, b| attribute.least(a).total_cmp(&attribute.least(b)));
     let gaps = colours.windows(2).map(|w| attribute.gap(w[0], w[1]));
     let clear = gaps.fold(f64::INFINITY, f64::min);
-    if !level.clearness(ROW).contains(&clear) {
-        return None;
-    }
+    given(level.clearness(ROW).contains(&clear))?;
     let mut places = [0, 1, 2, 3];
     shuffle(rng, &mut places);
     let shown = places.map(|place| colours[place]);
@@ -186,9 +183,7 @@ fn compared(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> 
         let (lighter, light_clear) = side(Attribute::Lightness);
         let (stronger, chroma_clear) = side(Attribute::Chroma);
         let clear = light_clear.min(chroma_clear);
-        if !level.clearness(SIDE_BY_SIDE).contains(&clear) {
-            return None;
-        }
+        given(level.clearness(SIDE_BY_SIDE).contains(&clear))?;
         let mut sketch = Sketch::new(184);
         two_patches(&mut sketch, one.rgb, two.rgb);
         let words = palette.phrase("compared");
@@ -226,9 +221,7 @@ fn hue_clearness(right: f64, nearest_wrong: f64) -> f64 {
 fn hue(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
     let colours = palette.four(rng);
     let apart = |i: usize| (0..i).all(|j| colours[i].hue_gaps(colours[j]).0 >= APART);
-    if !(0..OPTIONS).all(|i| colours[i].hued() && apart(i)) {
-        return None;
-    }
+    given((0..OPTIONS).all(|i| colours[i].hued() && apart(i)))?;
     let mut questions = Vec::with_capacity(OPTIONS);
     let mut clear = f64::INFINITY;
     for (place, option) in colours.iter().enumerate() {

@@ -3,6 +3,7 @@
 use std::f64::consts::FRAC_PI_4;
 
 use mary_generators::{Stream, below, shuffle};
+use mary_platform::given;
 
 use crate::fresh::block::{Block, Posed, counted, listed};
 use crate::fresh::said::{Level, Said, phrase};
@@ -34,9 +35,7 @@ fn meeting(one: Cut, two: Cut) -> Option<Spot> {
     let [p, q, r, s] = [one.0, one.1, two.0, two.1].map(hour_spot);
     let (d, e) = ([q[0] - p[0], q[1] - p[1]], [s[0] - r[0], s[1] - r[1]]);
     let across = d[0] * e[1] - d[1] * e[0];
-    if across.abs() < 1e-9 {
-        return None;
-    }
+    given(across.abs() >= 1e-9)?;
     let t = ((r[0] - p[0]) * e[1] - (r[1] - p[1]) * e[0]) / across;
     Some([p[0] + d[0] * t, p[1] + d[1] * t])
 }
@@ -50,9 +49,7 @@ fn piece_count(cuts: &[Cut]) -> Option<usize> {
             if cross(*one, *two) {
                 let at = meeting(*one, *two)?;
                 let near = |c: &Spot| (c[0] - at[0]).hypot(c[1] - at[1]) < APART;
-                if crossings.iter().any(near) {
-                    return None;
-                }
+                given(!crossings.iter().any(near))?;
                 crossings.push(at);
             }
         }

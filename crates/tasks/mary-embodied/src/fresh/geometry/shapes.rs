@@ -3,6 +3,7 @@
 use std::f64::consts::PI;
 
 use mary_generators::{Stream, below, shuffle};
+use mary_platform::given;
 
 use crate::fresh::block::{Block, OPTIONS, Posed, listed};
 use crate::fresh::said::{Level, Said, phrase};
@@ -149,17 +150,13 @@ pub fn compare(rng: &mut Stream, _level: Level) -> Option<Block> {
     let outlines: Vec<f64> = shapes.iter().map(|s| s.outline()).collect();
     let (small, large, areas_apart) = ends(&areas)?;
     let (short, long, outlines_apart) = ends(&outlines)?;
-    if areas_apart.min(outlines_apart) < MARGIN {
-        return None;
-    }
+    given(areas_apart.min(outlines_apart) >= MARGIN)?;
     let mut asks = [""; OPTIONS];
     let places = [small, large, short, long].into_iter();
     for (place, ask) in places.zip(["smallest", "largest", "shortest", "longest"]) {
         asks[place] = ask;
     }
-    if asks.contains(&"") {
-        return None;
-    }
+    given(!asks.contains(&""))?;
     let described = listed(&shapes.iter().map(|s| s.words()).collect::<Vec<_>>());
     let questions = asks.map(|ask| {
         let ask = phrase(&format!("shapes.{ask}"));

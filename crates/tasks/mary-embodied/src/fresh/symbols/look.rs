@@ -2,6 +2,7 @@
 //! crosses, the side it is open to. Each look gives nothing where the picture is not clear about it.
 
 use mary_generators::glyphs::ink::{Form, Half, Ink};
+use mary_platform::given;
 
 /// Regions and pieces smaller than this many dots are not clear (a stroke is 12 dots wide).
 const SMALL: usize = 30;
@@ -126,9 +127,7 @@ pub fn strokes(ink: &Ink, share: f64, pen: usize) -> Option<usize> {
                 run += 1;
                 continue;
             }
-            if run > longest {
-                return None;
-            }
+            given(run <= longest)?;
             count += usize::from(run > 0);
             run = 0;
         }
@@ -179,9 +178,7 @@ pub fn opening(ink: &Ink) -> Option<usize> {
         let upright = eighths.is_multiple_of(4);
         let slant = reach(&mouth, upright) / if upright { height } else { width } as f64;
         let clear = share >= BAY && (direction - nearest).abs() <= ASKEW && slant <= SLANT;
-        if !clear || side.is_some_and(|s| s != eighths) {
-            return None;
-        }
+        given(clear && side.is_none_or(|s| s == eighths))?;
         side = Some(eighths);
     }
     side
@@ -229,9 +226,7 @@ impl Hull {
 
 /// The direction from a bay's middle to the middle of its mouth, in degrees clockwise from up.
 fn way_out(bay: &Patch, mouth: &[(usize, usize)]) -> Option<f64> {
-    if mouth.is_empty() {
-        return None;
-    }
+    given(!mouth.is_empty())?;
     let (from, to) = (middle(&bay.dots), middle(mouth));
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     Some(dx.atan2(-dy).to_degrees().rem_euclid(360.0))
@@ -312,9 +307,7 @@ pub fn symmetry(ink: &Ink) -> Option<[bool; 3]> {
     for (place, other) in same.iter_mut().zip(moved) {
         let likeness = form.likeness(&Form::from_ink(&other));
         *place = likeness >= ALIKE && overlap(ink, &other) >= OVERLAP;
-        if likeness > UNLIKE && !*place {
-            return None;
-        }
+        given(likeness <= UNLIKE || *place)?;
     }
     Some(same)
 }

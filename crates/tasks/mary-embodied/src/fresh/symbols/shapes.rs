@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use mary_generators::{Stream, below, shuffle};
+use mary_platform::given;
 
 use super::bank::{Known, which};
 use super::fonts::FEWEST;
@@ -126,18 +127,14 @@ fn sized(four: [&Known; OPTIONS]) -> Option<SizedSet> {
         boxes.collect()
     };
     let fonts: Vec<Vec<(f64, f64)>> = (0..four[0].looks.boxes.len()).filter_map(of_font).collect();
-    if fonts.len() < FEWEST {
-        return None;
-    }
+    given(fonts.len() >= FEWEST)?;
     let end = |of: fn(&(f64, f64)) -> f64, way: f64| -> Option<usize> {
         let mut found = None;
         for (font, boxes) in fonts.iter().enumerate() {
             let margin = if font == 0 { MARGIN } else { IN_OTHERS };
             let values: Vec<f64> = boxes.iter().map(of).collect();
             let (place, clear) = most(&values, way)?;
-            if clear < margin || *found.get_or_insert(place) != place {
-                return None;
-            }
+            given(clear >= margin && *found.get_or_insert(place) == place)?;
         }
         found
     };

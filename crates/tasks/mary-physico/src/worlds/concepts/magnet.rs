@@ -61,15 +61,10 @@ fn unlike_poles(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 fn drawn_together(look: &Look) -> bool {
     look.same_counts
         && look.touched.len() == 2
-        && look.bodies_after().len() == 1
         && look.lying_or_upright(|look| {
-            let ([a, b], [whole]) = (look.bodies_before(), look.bodies_after()) else {
-                return false;
-            };
             let (was, is) = (|p| look.was(p), |p| look.is(p));
-            let (one, two) = facing(whole, &is);
-            let outer = look.is((whole.bounds[0], whole.bounds[1]));
-            halves(whole, [a, b], (&is, &was)).is_some() && one != two && outer == two
+            let found = poles(look.bodies_after(), look.bodies_before(), (&is, &was));
+            found.is_some_and(|[one, two, outer]| one != two && outer == two)
         })
 }
 

@@ -8,14 +8,15 @@
 
 use std::sync::LazyLock;
 
+use mary_platform::given;
+
 // What the concepts' files are written in, besides what they use themselves.
 use super::draw::{disc, extent, line, quarter, ring, room, shifted, square_ring};
 use super::readings::look::{Answer, Look, Move, Part, edge_or};
 use super::readings::part::{area, bounds, connected, outside, skin};
 use super::readings::shared::{
-    alike, apart, became, beside, distinct, every, exactly, exists, facing, filled, halves,
-    heights, humps, in_column, in_row, ordered, profile, rests, scaled, sizes, surface, those,
-    view,
+    alike, apart, became, beside, distinct, every, exactly, exists, filled, heights, humps,
+    in_column, in_row, ordered, poles, profile, rests, scaled, sizes, surface, those, view,
 };
 use super::scenery::{
     bar, block, crest, curve, flame, foot, framed_part, larger, puddle, sun, vessel, walls,
@@ -41,11 +42,6 @@ pub(super) struct ReadingFunctions {
     pub(super) fits: fn(&Look) -> bool,
     /// Asked before `fits` where down matters; see [`Reading::may`].
     pub(super) may: Option<fn(&Look) -> bool>,
-}
-
-/// Goes on only where this holds, as `?` goes on only where there is something.
-fn given(holds: bool) -> Option<()> {
-    holds.then_some(())
 }
 
 impl ConceptCode {

@@ -49,15 +49,10 @@ fn two_threads(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 fn driven_apart(look: &Look) -> bool {
     look.same_counts
         && look.touched.len() == 2
-        && look.bodies_before().len() == 1
         && look.lying_or_upright(|look| {
-            let ([whole], [a, b]) = (look.bodies_before(), look.bodies_after()) else {
-                return false;
-            };
             let (was, is) = (|p| look.was(p), |p| look.is(p));
-            let (one, two) = facing(whole, &was);
-            let outer = look.was((whole.bounds[0], whole.bounds[1]));
-            halves(whole, [a, b], (&was, &is)).is_some() && one == two && outer != one
+            let found = poles(look.bodies_before(), look.bodies_after(), (&was, &is));
+            found.is_some_and(|[one, two, outer]| one == two && outer != one)
         })
 }
 

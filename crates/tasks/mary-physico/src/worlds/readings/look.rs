@@ -383,16 +383,10 @@ impl Look {
 
     /// The colours that stay with at least one cell next to these cells (sides or corners).
     pub(crate) fn still_beside(&self, cells: &[Place]) -> Vec<u8> {
-        let mut found = Vec::new();
-        for &(r, c) in cells {
-            for (dr, dc) in around(true) {
-                let at = (r + dr, c + dc);
-                if self.stays(at) && !found.contains(&self.was(at)) {
-                    found.push(self.was(at));
-                }
-            }
-        }
-        found
+        let beside = cells.iter();
+        let beside = beside.flat_map(|&(r, c)| around(true).map(move |(dr, dc)| (r + dr, c + dc)));
+        let staying = beside.filter(|&at| self.stays(at));
+        mary_platform::distinct(staying.map(|at| self.was(at)))
     }
 }
 

@@ -38,14 +38,14 @@ pub(crate) fn exactly<T, const N: usize>(all: &[T]) -> Option<&[T; N]> {
     all.try_into().ok()
 }
 
-/// Two bars side by side in `whole`, each gone away from the other by the same distance in `parts`:
-/// the distance, if so. Colours are asked of the two grids.
-pub(crate) fn halves(
-    whole: &Part,
-    parts: [&Part; 2],
+/// Two bars side by side in `whole`, each gone away from the other by the same distance in `parts`: the
+/// colours on both sides of the middle, and the one with which they begin. Colours are asked of the two grids.
+pub(crate) fn poles(
+    whole: &[Part],
+    parts: &[Part],
     colour: (&dyn Fn(Place) -> u8, &dyn Fn(Place) -> u8),
-) -> Option<i32> {
-    let [a, b] = parts;
+) -> Option<[u8; 3]> {
+    let ([whole], [a, b]) = (exactly(whole)?, exactly(parts)?);
     let [l, r] = ordered([a, b], |p| p.bounds[1]);
     let apart = whole.bounds[1] - l.bounds[1];
     let fits = whole.is_box()
@@ -64,14 +64,9 @@ pub(crate) fn halves(
         && r.cells
             .iter()
             .all(|&(y, x)| (colour.1)((y, x)) == (colour.0)((y, x - apart)));
-    fits.then_some(apart)
-}
-
-/// The colours on both sides of the middle of a bar of two.
-pub(crate) fn facing(whole: &Part, colour: &dyn Fn(Place) -> u8) -> (u8, u8) {
-    let [t, l, _, r] = whole.bounds;
-    let middle = (l + r) / 2;
-    (colour((t, middle)), colour((t, middle + 1)))
+    let [top, left, _, right] = whole.bounds;
+    let middle = (left + right) / 2;
+    fits.then(|| [(top, middle), (top, middle + 1), (top, left)].map(colour.0))
 }
 
 /// Pairs of a colour that loses cells and another, new in the output, that has exactly as many.
