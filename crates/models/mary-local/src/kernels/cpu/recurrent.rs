@@ -138,28 +138,33 @@ impl Cpu {
         };
         let out = to.room(rows * inner);
         let states = scan.run(&course, &carried.states, out);
-        let finish = |(row, y): (usize, &mut [f32])| {
-            let mut gates = gate.row(row).to_vec();
-            apply(Activation::Silu, &mut gates);
-            if !corrects {
-                multiply(y, &gates);
-            }
-            if let (Some(weight), Some(eps)) = (&mixer.norm, shape.eps) {
-                let width = shape.normed().min(inner / shape.groups);
-                let mut spare = vec![0.0; width];
-                for (y, w) in y.chunks_exact_mut(width).zip(weight.chunks_exact(width)) {
-                    norm_row(y, w, None, root_mean_square(eps), &mut spare);
-                    y.copy_from_slice(&spare);
-                }
-            }
-            if corrects {
-                multiply(y, &gates);
-            }
-        };
+        let finish = |(row, y): (usize, &mut [f32])| open_and_norm(y, gate.row(row), mixer);
         out.par_chunks_mut(inner).enumerate().for_each(finish);
         carried.keep(&batch.needed);
         carried.windows.extend(windows);
         carried.states.extend(states);
+    }
+}
+
+/// What was read from states, times the activation of its gate and normalised: in this order, or in the other where states
+/// are corrected.
+fn open_and_norm(y: &mut [f32], gates: &[f32], mixer: &Mixer) {
+    let shape = mixer.shape;
+    let mut gates = gates.to_vec();
+    apply(Activation::Silu, &mut gates);
+    if shape.how != Carrying::Corrects {
+        multiply(y, &gates);
+    }
+    if let (Some(weight), Some(eps)) = (&mixer.norm, shape.eps) {
+        let width = shape.normed().min(shape.inner / shape.groups);
+        let mut spare = vec![0.0; width];
+        for (y, w) in y.chunks_exact_mut(width).zip(weight.chunks_exact(width)) {
+            norm_row(y, w, None, root_mean_square(eps), &mut spare);
+            y.copy_from_slice(&spare);
+        }
+    }
+    if shape.how == Carrying::Corrects {
+        multiply(y, &gates);
     }
 }
 
