@@ -107,6 +107,23 @@ macro_rules! ahead {
         )
     };
 }
+/// The same for a tile of the next step's weights, of which a step has so many bytes. With one plane there is less to do in a
+/// step than to fetch, and it does not help.
+macro_rules! ahead_w {
+    ($w:literal, $plane:literal, $bytes:literal) => {
+        concat!(
+            ".irp line,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n",
+            "prefetcht0 [{",
+            $w,
+            "}+",
+            $bytes,
+            "+",
+            $plane,
+            "*1024+\\line*64]\n",
+            ".endr\n"
+        )
+    };
+}
 /// Fetches a share of the weights of the next outputs into the second-level cache.
 macro_rules! later {
     ($lines:literal, $bytes:literal) => {
@@ -190,21 +207,27 @@ macro_rules! three {
             load_w!(2),
             four!(),
             ahead!("a0", 0),
+            ahead_w!("w0", 2, "3072"),
             load_w!(1),
             four!(),
             ahead!("a1", 0),
+            ahead_w!("w1", 2, "3072"),
             load_w!(0),
             four!(),
             ahead!("a0", 2),
+            ahead_w!("w0", 0, "3072"),
             load_a!(2),
             four!(),
             ahead!("a1", 2),
+            ahead_w!("w1", 0, "3072"),
             load_a!(1),
             four!(),
             ahead!("a0", 1),
+            ahead_w!("w0", 1, "3072"),
             load_w!(1),
             four!(),
             ahead!("a1", 1),
+            ahead_w!("w1", 1, "3072"),
             later!($lines, $bytes)
         );
     };
@@ -222,15 +245,19 @@ macro_rules! two {
             load_a!(0),
             four!(),
             ahead!("a0", 0),
+            ahead_w!("w0", 0, "2048"),
             load_w!(1),
             four!(),
             ahead!("a1", 0),
+            ahead_w!("w1", 0, "2048"),
             load_a!(1),
             four!(),
             ahead!("a0", 1),
+            ahead_w!("w0", 1, "2048"),
             load_w!(0),
             four!(),
             ahead!("a1", 1),
+            ahead_w!("w1", 1, "2048"),
             later!($lines, $bytes)
         );
     };
