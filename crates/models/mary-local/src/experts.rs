@@ -39,7 +39,9 @@ pub(crate) fn route(scores: &[f32], experts: &Experts) -> Vec<Taken> {
 fn open_pairs(both: &[f32]) -> Vec<f32> {
     const MOST: f32 = 7.0;
     let open = |pair: &[f32]| {
-        let (gate, up) = (pair[0].min(MOST), pair[1].clamp(-MOST, MOST));
+        // What is no number stays none, which `min` would not leave.
+        let gate = if pair[0] > MOST { MOST } else { pair[0] };
+        let up = pair[1].clamp(-MOST, MOST);
         gate / (1.0 + (-1.702 * gate).exp()) * (up + 1.0)
     };
     both.par_chunks_exact(2)
@@ -100,6 +102,14 @@ impl<B: Backend> Transformer<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pairs_are_cut_off_and_what_is_no_number_stays_none() {
+        let open = |gate: f32, up: f32| open_pairs(&[gate, up])[0];
+        assert_eq!(open(9.0, 8.0), open(7.0, 7.0));
+        assert_eq!(open(1.0, -9.0), open(1.0, -7.0));
+        assert!(open(f32::NAN, 1.0).is_nan() && open(1.0, f32::NAN).is_nan());
+    }
 
     fn experts(normalised: bool) -> Experts {
         Experts {
