@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use mary_testkit::hub_server::{HubFault, HubRepository, HubServer};
 use serde_json::Value;
 
-use crate::sweep::{json, weights};
+use crate::sweep::{done, json, weights};
 
 /// Bytes of one checkpoint's weights.
 const WEIGHTS: u64 = 1_919_936;
@@ -82,15 +82,6 @@ fn sweep(home: &Path, server: &HubServer, models: &[&str]) -> Command {
         .args(["--tasks", "psychometric/grammar-small", "--set", "n=4"])
         .args(["--threads", "1", "--quiet", "--json", "--no-report"]);
     command
-}
-
-fn done(home: &Path) -> usize {
-    let Ok(runs) = std::fs::read_dir(home.join("runs")) else {
-        return 0;
-    };
-    let logs = runs.flatten().map(|e| e.path().join("checkpoints.jsonl"));
-    let lines = |path: PathBuf| std::fs::read_to_string(path).map_or(0, |t| t.lines().count());
-    logs.map(lines).sum()
 }
 
 /// Runs until so many checkpoints are done, then kills; the most weights that lay in the cache.

@@ -84,6 +84,17 @@ pub(crate) fn json(output: &Output) -> Value {
         .unwrap_or_else(|e| panic!("{e}\n{}", String::from_utf8_lossy(&output.stderr)))
 }
 
+/// How many checkpoints the sweeps below have done. A kill may leave a last line that has no end: not done.
+pub(crate) fn done(home: &Path) -> usize {
+    let Ok(runs) = std::fs::read_dir(home.join("runs")) else {
+        return 0;
+    };
+    let logs = runs.flatten().map(|e| e.path().join("checkpoints.jsonl"));
+    let lines =
+        |path: PathBuf| std::fs::read_to_string(path).map_or(0, |t| t.matches('\n').count());
+    logs.map(lines).sum()
+}
+
 /// (checkpoint, kind) of every fault.
 fn faults(shown: &Value) -> Vec<(String, String)> {
     let text = |v: &Value| v.as_str().unwrap().to_owned();
@@ -172,16 +183,7 @@ fn a_kill_in_the_middle_is_resumed() {
     let family = family(calm.path());
     let whole = json(&quick(calm.path(), &family).output().unwrap());
 
-    let done = || -> usize {
-        let entries = std::fs::read_dir(wild.path().join("runs"))
-            .into_iter()
-            .flatten()
-            .flatten();
-        entries
-            .filter_map(|e| std::fs::read_to_string(e.path().join("checkpoints.jsonl")).ok())
-            .map(|text| text.lines().count())
-            .sum()
-    };
+    let done = || done(wild.path());
     for target in [2, 5, 9] {
         let mut command = quick(wild.path(), &family);
         let mut child = command
