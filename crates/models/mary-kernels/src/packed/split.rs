@@ -8,17 +8,16 @@ use super::{A_PLANES, DEPTH, PLAIN, TILE, TILE_LEN};
 
 /// How many bfloat16 numbers it takes to hold each of these: one, two or three. Looks on this thread alone.
 pub fn planes_here(weights: &[f32]) -> usize {
-    let (mut low, mut middle) = (0u32, 0u32);
-    simd::dispatch(
+    // Folded, not added up outside: what a closure borrows stays in memory, and the loop would not be of vectors.
+    let (low, middle) = simd::dispatch(
         #[inline(always)]
         || {
-            for w in weights {
+            weights.iter().fold((0, 0), |(low, middle), w| {
                 let bits = w.to_bits();
-                low |= bits & 0xFFFF;
                 // What remains after the first plane is a float again; its own low half is the third.
                 let rest = w - f32::from_bits(bits & 0xFFFF_0000);
-                middle |= rest.to_bits() & 0xFFFF;
-            }
+                (low | bits & 0xFFFF, middle | rest.to_bits() & 0xFFFF)
+            })
         },
     );
     match (low, middle) {

@@ -26,9 +26,12 @@ pub struct Tiles {
     lent: bool,
 }
 
+/// Matrices that are packed for one use at the same time: those between two attentions.
+const MOST_SPARE: usize = 4;
+
 thread_local! {
-    /// Memory of tiles that were wanted for one product only, for the next ones.
-    static SPARE: RefCell<Option<Aligned<u16>>> = const { RefCell::new(None) };
+    /// Memory of tiles that were wanted for one use only, for the next ones: the largest first.
+    static SPARE: RefCell<Vec<Aligned<u16>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Drop for Tiles {
@@ -36,7 +39,12 @@ impl Drop for Tiles {
         if self.lent {
             let data = std::mem::take(&mut self.data);
             // The thread may be ending, and with it the spare memory.
-            let _ = SPARE.try_with(|spare| spare.replace(Some(data)));
+            let _ = SPARE.try_with(|spare| {
+                let mut spare = spare.borrow_mut();
+                spare.push(data);
+                spare.sort_unstable_by_key(|data| std::cmp::Reverse(data.len()));
+                spare.truncate(MOST_SPARE);
+            });
         }
     }
 }
@@ -123,8 +131,13 @@ impl Tiles {
 
     fn lend(outputs: usize, inputs: usize, planes: usize) -> Self {
         let strips = outputs.div_ceil(2 * TILE) * 2;
-        let mut data = SPARE.take().unwrap_or_default();
-        data.reserve(strips * Self::strip_len(inputs, planes));
+        let len = strips * Self::strip_len(inputs, planes);
+        let smallest = |spare: &mut Vec<Aligned<u16>>| {
+            let place = spare.iter().rposition(|data| data.len() >= len)?;
+            Some(spare.remove(place))
+        };
+        let data = SPARE.with_borrow_mut(smallest);
+        let data = data.unwrap_or_else(|| Aligned::zeroed(len));
         Self {
             outputs,
             inputs,

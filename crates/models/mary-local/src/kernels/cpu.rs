@@ -409,7 +409,7 @@ impl Backend for Cpu {
     #[cfg(target_arch = "x86_64")]
     fn goes_between(&self, of: Extent, layers: &[&Linear]) -> bool {
         let panels = |l: &Linear| l.outputs().is_multiple_of(packed::PANEL);
-        let ready = |l: &&Linear| l.tiles(of.rows).is_some() && panels(l);
+        let ready = |l: &&Linear| l.has_tiles() && panels(l);
         !of.writing && between::worth_it(of.rows) && layers.iter().all(ready)
     }
 

@@ -60,15 +60,19 @@ pub fn run(work: Between<'_, '_, Cpu>) {
     let threads = rayon::current_num_threads();
     // Vectors wait longer for weights from memory: more rows share a walk over them.
     let spare = if packed::has_tiles() { 8 } else { 4 };
+    // Before rows are divided: all threads pack weights together, once for all blocks.
+    let ends = ending.as_ref().map(|e| [e.out, e.up, e.down]);
+    let ends = ends.map(|layers| layers.map(|l| l.tiles()));
+    let begins = beginning.as_ref().and_then(|b| b.qkv.tiles());
     let blocks: Vec<Range<usize>> = divide(rows, threads, spare).collect();
     blocks.into_par_iter().with_max_len(1).for_each(|rows| {
         let mut block = Block { x, rows };
         let mut room = ROOM.take().unwrap_or_default();
-        if let Some(ending) = &ending {
-            block.end(ending, &mut room);
+        if let (Some(of), Some([Some(out), Some(up), Some(down)])) = (&ending, &ends) {
+            block.end(of, [out, up, down], &mut room);
         }
-        if let (Some(beginning), Some(to)) = (&beginning, &to) {
-            block.begin(beginning, to, &mut room);
+        if let (Some(of), Some(w), Some(to)) = (&beginning, &begins, &to) {
+            block.begin(of, w, to, &mut room);
         }
         ROOM.set(Some(room));
     });
@@ -156,11 +160,7 @@ impl Block {
         room.rows.level(0);
     }
 
-    fn end(&mut self, of: &Ending<'_, Cpu>, room: &mut Room) {
-        let all = [of.out, of.up, of.down].map(|l| l.tiles(self.rows.len()));
-        let [Some(out), Some(up), Some(down)] = all else {
-            return;
-        };
+    fn end(&mut self, of: &Ending<'_, Cpu>, [out, up, down]: [&Tiles; 3], room: &mut Room) {
         if of.parallel {
             self.norm(of.norm, up, room);
         }
@@ -182,10 +182,7 @@ impl Block {
     }
 
     /// The beginning of a block: queries, keys and values, turned and placed.
-    fn begin(&mut self, of: &Beginning<'_, '_, Cpu>, to: &Places, room: &mut Room) {
-        let Some(w) = of.qkv.tiles(self.rows.len()) else {
-            return;
-        };
+    fn begin(&mut self, of: &Beginning<'_, '_, Cpu>, w: &Tiles, to: &Places, room: &mut Room) {
         self.norm(of.norm, w, room);
         let (width, first) = (w.outputs, self.rows.start);
         // SAFETY: there is room for all rows, and nobody else touches those of this block.

@@ -1,10 +1,11 @@
 //! Plain weights that stay where the checkpoint stores them until they are worth packing.
 //!
 //! Packed weights take as much memory as the file, or half as much again, and the kernel clears every page of
-//! it first: for a small model that was most of the time from the start of a process to its first score. A
-//! few short texts are multiplied by packing some outputs at a time in the cache instead, which gives the
-//! same bits; many rows, or the third use, make the packed weights stay.
+//! it first, which takes several times as long as packing: for a few texts that was half of all time. So they are
+//! packed for one product and given up again at first, some outputs at a time in the cache, or all outputs of a
+//! block in memory that goes from block to block. The bits are the same. What is used often stays packed.
 
+use std::ops::Deref;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,13 +18,27 @@ use super::stored::numbers;
 use super::target::Target;
 use crate::kernels::Stored;
 
-/// So many rows at once are worth splitting the weights for good; plain ones, which are packed anew in a quarter of
-/// the time that clearing memory for them takes.
-const MANY: [usize; 2] = [64, 1024];
-/// So many uses before are.
+/// So many uses before make packed weights stay: clearing memory for them takes about as long as packing them thrice.
 const OFTEN: usize = 2;
 /// Outputs split at a time: with 576 inputs a tenth of a second-level cache.
 const SOME: usize = 64;
+
+/// Packed weights.
+pub enum Held<'a> {
+    Kept(&'a Tiles),
+    Once(Tiles),
+}
+
+impl Deref for Held<'_> {
+    type Target = Tiles;
+
+    fn deref(&self) -> &Tiles {
+        match self {
+            Self::Kept(tiles) => tiles,
+            Self::Once(tiles) => tiles,
+        }
+    }
+}
 
 /// Matrices under one another, as they are stored.
 pub struct Lazy {
@@ -32,7 +47,8 @@ pub struct Lazy {
     pub inputs: usize,
     /// For vectors, not for the tile unit.
     pub plain: bool,
-    planes: OnceLock<usize>,
+    /// Planes of the weights, once they are counted.
+    planes: AtomicUsize,
     uses: AtomicUsize,
     tiles: OnceLock<Tiles>,
 }
@@ -45,18 +61,25 @@ impl Lazy {
             inputs: pieces.first().map_or(0, |p| p.inputs),
             pieces,
             plain: how == Multiplier::Vectors,
-            planes: OnceLock::new(),
+            planes: AtomicUsize::new(0),
             uses: AtomicUsize::new(0),
             tiles: OnceLock::new(),
         }
     }
 
-    /// The split weights, where they stay: because they do already, or since so many rows are worth it.
-    pub fn kept(&self, rows: usize) -> Option<&Tiles> {
-        let many = rows >= MANY[usize::from(self.plain)];
-        let worth_it = || many || self.uses.fetch_add(1, Ordering::Relaxed) >= OFTEN;
-        let made = || worth_it().then(|| self.keep());
+    /// The packed weights, where they stay: because they do already, or since they are used often.
+    pub fn kept(&self) -> Option<&Tiles> {
+        let often = || self.uses.fetch_add(1, Ordering::Relaxed) >= OFTEN;
+        let made = || often().then(|| self.keep());
         self.tiles.get().or_else(made)
+    }
+
+    /// The packed weights, for one use where they do not stay.
+    pub fn tiles(&self) -> Held<'_> {
+        let row = |row: usize, out: &mut [f32]| self.row(row, out);
+        let once = || Tiles::pack_rows(self.outputs, self.inputs, self.planes(), row);
+        let kept = self.kept().map(Held::Kept);
+        kept.unwrap_or_else(|| Held::Once(once()))
     }
 
     fn keep(&self) -> &Tiles {
@@ -78,6 +101,8 @@ impl Lazy {
     /// # Safety
     /// The target holds all rows of all outputs, and nobody else touches them meanwhile.
     pub unsafe fn product(&self, a: &Activations, to: Target, parallel: bool) {
+        // All threads count together, once.
+        self.planes();
         let work = |first: usize| {
             let last = (first + SOME).min(self.outputs);
             let region = Region {
@@ -110,6 +135,7 @@ impl Lazy {
         }
     }
 
+    /// No lock is held while threads of the pool count: see [`Lazy::keep`].
     fn planes(&self) -> usize {
         if self.plain {
             return packed::PLAIN;
@@ -119,25 +145,28 @@ impl Lazy {
             TensorType::F16 => 2,
             _ => wide(piece),
         };
-        let count = || self.pieces.iter().map(of).max().unwrap_or(1);
-        *self.planes.get_or_init(count)
+        if self.planes.load(Ordering::Relaxed) == 0 {
+            let planes = self.pieces.iter().map(of).max().unwrap_or(1);
+            self.planes.store(planes, Ordering::Relaxed);
+        }
+        self.planes.load(Ordering::Relaxed)
     }
 }
 
 /// Most weights of 32 bits need three planes, which the first few tell.
 fn wide(piece: &Stored) -> usize {
     const LOOK: usize = 1 << 14;
-    let mut some = vec![0.0; LOOK];
-    let mut planes = 1;
-    for bytes in piece.bytes.chunks(4 * LOOK) {
-        let some = &mut some[..bytes.len() / 4];
-        numbers(piece.kind, bytes, some);
-        planes = planes.max(packed::planes_here(some));
-        if planes == 3 {
-            break;
+    let planes = AtomicUsize::new(1);
+    let look = |some: &mut Vec<f32>, bytes: &[u8]| {
+        if planes.load(Ordering::Relaxed) < 3 {
+            some.resize(bytes.len() / 4, 0.0);
+            numbers(piece.kind, bytes, some);
+            planes.fetch_max(packed::planes_here(some), Ordering::Relaxed);
         }
-    }
-    planes
+    };
+    let parts = piece.bytes.par_chunks(4 * LOOK);
+    parts.for_each_init(Vec::new, look);
+    planes.into_inner()
 }
 
 #[cfg(test)]
@@ -190,24 +219,17 @@ mod tests {
             };
             assert!(lazy.tiles.get().is_none());
             let (alone, together) = (ask(false), ask(true));
-            assert!(lazy.kept(1).is_none() && lazy.kept(1).is_none());
-            let tiles = lazy.kept(1).unwrap();
-            let mut kept = vec![0.5f32; rows * outputs];
-            let region = Region::whole(rows, outputs, true);
-            // SAFETY: as above.
-            unsafe { multiply(&a, tiles, kept.as_mut_ptr(), region) };
-            assert!(alone == kept && together == kept, "{how:?} {kind}");
+            // Packed as a whole twice, in memory that is used again, and the third time for good.
+            for time in 0..3 {
+                let tiles = lazy.tiles();
+                assert_eq!(matches!(tiles, Held::Kept(_)), time == 2);
+                let mut whole = vec![0.5f32; rows * outputs];
+                let region = Region::whole(rows, outputs, true);
+                // SAFETY: as above.
+                unsafe { multiply(&a, &tiles, whole.as_mut_ptr(), region) };
+                assert!(alone == whole && together == whole, "{how:?} {kind}");
+            }
             assert!(lazy.tiles.get().is_some());
-        }
-    }
-
-    #[test]
-    fn many_rows_split_weights_for_good_at_once() {
-        for how in multipliers() {
-            let lazy = Lazy::new(vec![stored(40, 32, TensorType::F32, 0.3)], how);
-            let many = MANY[usize::from(lazy.plain)];
-            assert!(lazy.kept(many - 1).is_none());
-            assert!(lazy.kept(many).is_some());
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use super::lazy::Lazy;
+use super::lazy::{Held, Lazy};
 use super::packed::{self, Activations, Region, Tiles};
 use super::quant::{self, Blocks, Prepared};
 use super::target::{Shared, Target};
@@ -123,16 +123,19 @@ impl Linear {
         self.parts.first().map_or(0, Matrix::inputs)
     }
 
-    /// The one matrix, packed for good, where so many rows are worth it and it has whole tiles.
-    pub fn tiles(&self, rows: usize) -> Option<&Tiles> {
-        let [matrix] = self.parts.as_slice() else {
-            return None;
-        };
-        match matrix {
-            _ if !matrix.inputs().is_multiple_of(packed::DEPTH) => None,
-            Matrix::Tiles(tiles) => Some(tiles),
-            Matrix::Lazy(lazy) => lazy.kept(rows),
-            Matrix::Blocks(_) => None,
+    /// Whether it is one matrix of whole tiles that is packed, or can be.
+    pub fn has_tiles(&self) -> bool {
+        let packed = |m: &Matrix| !matches!(m, Matrix::Blocks(_));
+        self.inputs().is_multiple_of(packed::DEPTH)
+            && matches!(self.parts.as_slice(), [m] if packed(m))
+    }
+
+    /// The one matrix, packed.
+    pub fn tiles(&self) -> Option<Held<'_>> {
+        match self.parts.as_slice() {
+            [Matrix::Tiles(tiles)] => Some(Held::Kept(tiles)),
+            [Matrix::Lazy(lazy)] => Some(lazy.tiles()),
+            _ => None,
         }
     }
 }
@@ -165,10 +168,6 @@ impl<'a> Rows<'a> {
     /// The last tokens of answers being written may be multiplied in whichever way is quickest for so few.
     pub fn writing(&mut self, writing: bool) {
         self.writing = writing;
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.rows
     }
 
     /// Packed for the multiplier that all weights of a layer share.
@@ -206,7 +205,7 @@ unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bo
     match matrix {
         // SAFETY: passed on.
         Matrix::Tiles(tiles) => unsafe { tiled(rows.split(tiles.is_plain()), tiles, to, parallel) },
-        Matrix::Lazy(lazy) => match lazy.kept(rows.rows) {
+        Matrix::Lazy(lazy) => match lazy.kept() {
             // SAFETY: passed on.
             Some(tiles) => unsafe { tiled(rows.split(lazy.plain), tiles, to, parallel) },
             // SAFETY: passed on.

@@ -25,7 +25,7 @@ impl<'a> Slab<'a> {
     pub fn new(rows: &'a mut Rows<'_>, matrix: &'a Matrix) -> Self {
         match matrix {
             Matrix::Tiles(tiles) => Self::Tiles(rows.split(tiles.is_plain()), tiles),
-            Matrix::Lazy(lazy) => match lazy.kept(rows.count()) {
+            Matrix::Lazy(lazy) => match lazy.kept() {
                 Some(tiles) => Self::Tiles(rows.split(lazy.plain), tiles),
                 None => Self::Lazy(rows.split(lazy.plain), lazy),
             },
