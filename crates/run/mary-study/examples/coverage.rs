@@ -67,7 +67,17 @@ impl Population {
             seed,
             ..self.design
         };
-        simulation.scores(&design, self.people)
+        let (mut scores, mut who, mut what) = (Vec::new(), Vec::new(), Vec::new());
+        for place in 0..self.people {
+            for item in design.list(place) {
+                let mut rng = stream(seed, &format!("simulate/{place}/{item}"));
+                let right = rng.random::<f64>() < simulation.probability(place, item);
+                scores.push(if right { 1.0 } else { 0.0 });
+                who.push(place);
+                what.push(item);
+            }
+        }
+        (scores, who, what)
     }
 
     /// A study whose mean ability and mean difficulty stand at these quantiles of their distributions.

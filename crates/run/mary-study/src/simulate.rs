@@ -14,7 +14,6 @@ use mary_stats::distributions::normal_quantile;
 use rand::RngExt as _;
 
 use crate::keys::Keys;
-use crate::lists::Design;
 use crate::question::{AnswerForm, NONE_FITS, Question, READ};
 use crate::session::Session;
 use crate::store::{Step, Submission};
@@ -200,21 +199,6 @@ impl Simulation {
             }
             _ => 0.5,
         }
-    }
-
-    /// Scores, people and items of a whole study without a store: for studies of the statistics.
-    pub fn scores(&self, design: &Design, people: usize) -> (Vec<f64>, Vec<usize>, Vec<usize>) {
-        let (mut scores, mut who, mut what) = (Vec::new(), Vec::new(), Vec::new());
-        for place in 0..people {
-            for item in design.list(place) {
-                let mut rng = stream(self.seed, &format!("simulate/{place}/{item}"));
-                let right = rng.random::<f64>() < self.probability(place, item);
-                scores.push(if right { 1.0 } else { 0.0 });
-                who.push(place);
-                what.push(item);
-            }
-        }
-        (scores, who, what)
     }
 }
 

@@ -1,10 +1,9 @@
 //! What is wrong with a set without any learning: repeats, contradictions, leaks between sets,
-//! unbalanced or patterned labels, and items that break the rule they are meant to follow.
+//! and unbalanced or patterned labels.
 
 use std::collections::{BTreeMap, HashMap};
 
 use mary_stats::distributions::{chi_squared_upper, normal_cdf};
-use mary_stats::{Interval, StatsError, intervals};
 use serde::Serialize;
 
 use crate::Example;
@@ -144,33 +143,4 @@ pub fn shared<'a>(first: &'a [Example], second: &[Example]) -> Vec<&'a Example> 
     let known: std::collections::HashSet<String> = second.iter().map(Example::identity).collect();
     let twice = first.iter().filter(|e| known.contains(&e.identity()));
     twice.collect()
-}
-
-/// What someone who knows the rule and nothing else would score.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ceiling {
-    /// Share of items whose label follows the rule, with its interval.
-    pub accuracy: Interval,
-    /// Items whose label breaks the rule, by their right answer.
-    pub broken: BTreeMap<String, usize>,
-    pub ids: Vec<String>,
-}
-
-/// Checks every label against the rule: `rule` says which option a follower would choose.
-pub fn ceiling(
-    examples: &[Example],
-    rule: impl Fn(&Example) -> usize,
-) -> Result<Ceiling, StatsError> {
-    let mut broken = BTreeMap::<String, usize>::new();
-    let mut ids = Vec::new();
-    for example in examples.iter().filter(|e| rule(e) != e.correct) {
-        *broken.entry(example.answer().to_owned()).or_default() += 1;
-        ids.push(example.id.clone());
-    }
-    let kept = (examples.len() - ids.len()) as u64;
-    Ok(Ceiling {
-        accuracy: intervals::wilson(kept, examples.len() as u64, mary_stats::LEVEL)?,
-        broken,
-        ids,
-    })
 }

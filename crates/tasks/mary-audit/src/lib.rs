@@ -4,7 +4,7 @@
 //! letter, the text of the options without the question) and a random forest that sees all of it at
 //! once, and asks, by cross-validation or on other seeds, whether any of them beats chance. A dataset on which one does cannot tell whether a model that scores well
 //! understood anything. [`hygiene`] counts what needs no learning: repeats, leaks, unbalanced or
-//! patterned labels, items that break their own rule.
+//! patterned labels.
 //!
 //! The audit knows nothing of any task; it reads [`Example`]s, which every item with a choice or a
 //! pair as its target can be turned into.
@@ -26,5 +26,5 @@ mod validation;
 pub use baselines::{AuditSettings, audit, audit_beside};
 pub use error::AuditError;
 pub use example::{Example, Form};
-pub use hygiene::{Ceiling, Hygiene, ceiling, shared};
+pub use hygiene::{Hygiene, shared};
 pub use report::{AuditReport, Finding};

@@ -13,10 +13,59 @@
     reason = "an example prints"
 )]
 
+#[path = "../tests/looks/mod.rs"]
+mod looks;
+
 use std::path::Path;
 
+use ab_glyph::FontVec;
 use mary_embodied::fresh::symbols::fonts::Looks;
-use mary_generators::glyphs::{Typeface, glyphs, pen};
+use mary_generators::glyphs::ink::Ink;
+use mary_generators::glyphs::{SIZE, draw, glyphs, pen, picture};
+
+/// A font other than the one that is compiled in: its symbols as ink, at the size at which its capitals are
+/// as high as ours. For asking whether what holds of a symbol in our font holds in others.
+struct Typeface {
+    font: FontVec,
+    /// Dots per line at which its capitals are as high as ours.
+    size: f32,
+    pen: usize,
+}
+
+impl Typeface {
+    /// Reads a TrueType or OpenType font; nothing when it cannot be read or has no capital letters.
+    fn read(bytes: Vec<u8>) -> Option<Self> {
+        let font = FontVec::try_from_vec(bytes).ok()?;
+        let (ours, theirs) = (picture('H')?, draw(&font, 'H', SIZE)?);
+        let size = SIZE * ours.height() as f32 / theirs.height() as f32;
+        let pen = draw(&font, 'I', size)?.width();
+        Some(Self { font, size, pen })
+    }
+
+    /// The picture of a symbol, if the font has it.
+    fn ink(&self, symbol: char) -> Option<Ink> {
+        draw(&self.font, symbol, self.size)
+    }
+}
+
+/// How many of the facts that are clear in our font are others, or not clear, in another.
+fn differences(ours: &Looks, theirs: &Looks) -> usize {
+    fn lost<T: PartialEq>(own: &Option<T>, other: &Option<T>) -> usize {
+        usize::from(own.is_some() && own != other)
+    }
+    let rows = [
+        (&ours.covered, &theirs.covered),
+        (&ours.cut, &theirs.cut),
+        (&ours.crossed, &theirs.crossed),
+    ];
+    let rows = rows.into_iter();
+    let pairs = rows.flat_map(|(own, other)| own.iter().zip(other));
+    let in_rows: usize = pairs.map(|(own, other)| lost(own, other)).sum();
+    in_rows
+        + lost(&ours.regions, &theirs.regions)
+        + lost(&ours.opening, &theirs.opening)
+        + lost(&ours.symmetry, &theirs.symmetry)
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut fonts = Vec::new();
@@ -50,19 +99,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let mut different = vec![0; fonts.len()];
     for glyph in glyphs() {
-        let ours = Looks::from_ink(&glyph.ink, pen());
+        let ours = looks::from_ink(&glyph.ink, pen());
         let mut all = vec![Some(ours.clone())];
         for ((_, face), different) in fonts.iter().zip(&mut different) {
             let theirs = face
                 .ink(glyph.symbol)
-                .map(|ink| Looks::from_ink(&ink, face.pen()));
+                .map(|ink| looks::from_ink(&ink, face.pen));
             if let Some(theirs) = &theirs {
-                *different += ours.differences(theirs);
+                *different += differences(&ours, theirs);
             }
             all.push(theirs);
         }
-        if let Some(alike) = Looks::alike(&all) {
-            println!("{}", alike.line(glyph.symbol));
+        if let Some(alike) = looks::alike(&all) {
+            println!("{}", looks::line(&alike, glyph.symbol));
         }
     }
     for ((name, _), different) in fonts.iter().zip(different) {

@@ -9,6 +9,7 @@
 
 mod fresh;
 mod items;
+mod looks;
 mod own;
 mod own_chinese;
 mod pooling;

@@ -16,12 +16,6 @@ pub fn noun(rng: &mut Stream) -> &'static str {
     nouns.nth(place).copied().unwrap_or_default()
 }
 
-pub fn capitalised(word: &str) -> String {
-    let mut chars = word.chars();
-    let first = chars.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(chars).collect()
-}
-
 /// How two words stand to each other to the eye: letters shared, different letters shared, edit distance,
 /// letters alike at the beginning and at the end. What is exchanged between twins must stand alike to
 /// its neighbours, or the neighbours tell the twins apart. Words of our lists are ASCII.

@@ -344,7 +344,7 @@ mod tests {
                 for (i, a) in p.options.iter().enumerate() {
                     for b in &p.options[i + 1..] {
                         let (a, b) = (worlds::concept(a).unwrap(), worlds::concept(b).unwrap());
-                        assert_eq!(worlds::confusable(a.id, b.id), None, "{} {}", a.id, b.id);
+                        assert_eq!(a.confusable_with(b), None, "{} {}", a.id, b.id);
                     }
                 }
             }

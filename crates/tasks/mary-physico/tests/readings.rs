@@ -8,7 +8,7 @@ use mary_generators::{below, stream};
 use mary_physico::grid::{Grid, Pair};
 use mary_physico::instances::planned;
 use mary_physico::worlds::{
-    Aspect, Concept, Level, Setting, Split, concept, concepts, confusable, instance, readings,
+    Aspect, Concept, Level, Setting, Split, concept, concepts, instance, readings,
 };
 use readings::{Look, elsewhere};
 
@@ -335,8 +335,11 @@ fn ask_about_instances(instances: u64) -> (usize, usize) {
                     c.id, made.aspect, pair.input, pair.output
                 );
                 pairs += 1;
-                let others = readings::readings()
-                    .filter(|r| r.concept != c.id && confusable(c.id, r.concept).is_some());
+                let confusable = |id: &str| {
+                    let other = concept(id).filter(|other| other.id != c.id);
+                    other.is_some_and(|other| c.confusable_with(other).is_some())
+                };
+                let others = readings::readings().filter(|r| confusable(r.concept));
                 shared += usize::from(others.into_iter().any(|r| r.fits(&look)));
             }
         }

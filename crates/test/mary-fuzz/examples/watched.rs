@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use mary_fuzz::mutate::Dice;
 use mary_fuzz::targets::{self, Target};
-use mary_fuzz::watch::{Process, processor_millis, watched};
+use mary_fuzz::watch::watched;
 use mary_fuzz::{MOST_BYTES, MOST_MILLIS};
 
 /// Cases in one process.
@@ -210,4 +210,48 @@ fn count(line: &str, name: &str, seed: usize, sum: &mut Sum) {
     if millis > MOST_MILLIS {
         tell(format!("took {millis} ms"));
     }
+}
+
+/// What the whole process takes, as the system counts it: memory that is really there, and processor time
+/// of all threads. Zeros where the system does not tell.
+struct Process {
+    resident: u64,
+    millis: u64,
+}
+
+impl Process {
+    fn start() -> Self {
+        // 5 sets the peak back to what is taken now.
+        let _ = std::fs::write("/proc/self/clear_refs", "5");
+        Self {
+            resident: memory("VmRSS:"),
+            millis: processor_millis("self"),
+        }
+    }
+
+    /// The most bytes since then, above what was taken, and milliseconds of processor time.
+    fn taken(&self) -> (u64, u64) {
+        let bytes = memory("VmHWM:").saturating_sub(self.resident);
+        (bytes, processor_millis("self").saturating_sub(self.millis))
+    }
+}
+
+fn memory(field: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(field));
+    let number = line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
+    number.unwrap_or(0) << 10
+}
+
+/// Processor time of a process, by its number or `self`.
+fn processor_millis(process: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // Behind the name, which may hold anything; user and system time in hundredths of a second.
+    let fields = text.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<u64> = fields
+        .split_whitespace()
+        .map(|f| f.parse().unwrap_or(0))
+        .collect();
+    let ticks = fields.get(11).unwrap_or(&0) + fields.get(12).unwrap_or(&0);
+    ticks * 10
 }

@@ -2,9 +2,6 @@
 //! beside it in `assets/`).
 
 pub mod ink;
-mod typeface;
-
-pub use typeface::Typeface;
 
 use std::sync::OnceLock;
 
@@ -14,7 +11,7 @@ use self::ink::{Form, Ink};
 
 static FONT: &[u8] = include_bytes!("../../assets/glyphs.ttf");
 /// Dots per em: capitals come out about 88 dots high.
-const SIZE: f32 = 120.0;
+pub const SIZE: f32 = 120.0;
 
 /// Everything that is asked about or offered as an option. Shapes that need a caption to be told
 /// apart (Latin A and Greek Alpha) are in only once.
@@ -46,7 +43,7 @@ pub fn glyphs() -> &'static [Glyph] {
             return Vec::new();
         };
         let glyphs = SYMBOLS.chars().filter_map(|symbol| {
-            let ink = draw(&font, symbol)?;
+            let ink = draw(&font, symbol, SIZE)?;
             let form = Form::from_ink(&ink);
             Some(Glyph { symbol, ink, form })
         });
@@ -128,12 +125,8 @@ fn bezier(points: &[[f64; 2]], t: f64) -> [f64; 2] {
     line.first().copied().unwrap_or_default()
 }
 
-fn draw(font: &FontRef<'_>, symbol: char) -> Option<Ink> {
-    draw_at(font, symbol, SIZE)
-}
-
-/// The picture of a symbol at a size in dots per line.
-fn draw_at(font: &impl ab_glyph::Font, symbol: char, size: f32) -> Option<Ink> {
+/// The picture of a symbol, if the font has it, at a size in dots per line.
+pub fn draw(font: &impl ab_glyph::Font, symbol: char, size: f32) -> Option<Ink> {
     let id = font.glyph_id(symbol);
     if id.0 == 0 {
         return None;

@@ -1,9 +1,9 @@
 //! End ly: the last word ends in "ly".
 
 use crate::dataset::{Twins, same_letters};
-use crate::draw::{capitalised, noun, stand_in, word};
+use crate::draw::{noun, stand_in, word};
 use crate::words::WORDS;
-use mary_generators::{Stream, below};
+use mary_generators::{Stream, below, capital};
 
 paper_task! {
     "end-ly" as "end_ly", same_letters,
@@ -21,7 +21,7 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     let Some(without) = stand_in(rng, with, &WORDS.not_ly, &[does, then, two, one]) else {
         return vec![];
     };
-    let (one, two) = (capitalised(one), capitalised(two));
+    let (one, two) = (capital(one), capital(two));
     let text = |first: &str, last: &str| format!("{one} {does} {first}. {two} {then} {last}.");
     Twins::pair(text(without, with), text(with, without))
 }

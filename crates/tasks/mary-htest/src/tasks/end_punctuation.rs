@@ -1,9 +1,9 @@
 //! End punctuation: the mark stands at the end and not somewhere before.
 
 use crate::dataset::{Twins, same_letters};
-use crate::draw::{capitalised, noun, word};
+use crate::draw::{noun, word};
 use crate::words::WORDS;
-use mary_generators::{Stream, coin};
+use mary_generators::{Stream, capital, coin};
 
 paper_task! { "end-punctuation" as "end_punctuation", key, ["last_character", "character_ngrams"] }
 
@@ -16,7 +16,7 @@ fn key(text: &str) -> String {
 }
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
-    let nouns = [noun(rng), noun(rng), noun(rng)].map(capitalised);
+    let nouns = [noun(rng), noun(rng), noun(rng)].map(capital);
     let [one, two, three] = &nouns;
     if one == two || two == three || one == three {
         return vec![];

@@ -1,9 +1,9 @@
 //! Spelled number: the number is written in words, not in digits.
 
 use crate::dataset::{Twins, same_letters};
-use crate::draw::{capitalised, noun, word};
+use crate::draw::{noun, word};
 use crate::words::WORDS;
-use mary_generators::{Stream, below};
+use mary_generators::{Stream, below, capital};
 
 paper_task! {
     "spelled-number" as "spelled_number", same_letters,
@@ -22,7 +22,7 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     };
     let digits = (0..spelled.len()).map(|place| digit(place).to_string());
     let digits: String = digits.collect();
-    let (subject, adverb) = (capitalised(noun(rng)), word(rng, &WORDS.ly_adverbs));
+    let (subject, adverb) = (capital(noun(rng)), word(rng, &WORDS.ly_adverbs));
     let (verb, things) = (word(rng, &WORDS.transitive), word(rng, &WORDS.plurals));
     let sentence = |number: &str| format!("{subject} {verb} {number} {things} {adverb}.");
     Twins::pair(sentence(spelled), sentence(&digits))

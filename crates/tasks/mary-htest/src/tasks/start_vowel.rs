@@ -1,9 +1,9 @@
 //! Start vowel: the first word begins with a vowel.
 
 use crate::dataset::{Twins, same_letters};
-use crate::draw::{capitalised, stand_in, vowels, word};
+use crate::draw::{stand_in, vowels, word};
 use crate::words::WORDS;
-use mary_generators::Stream;
+use mary_generators::{Stream, capital};
 
 paper_task! {
     "start-vowel" as "start_vowel", same_letters,
@@ -25,7 +25,7 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     let Some(consonant) = stand_in(rng, vowel, &as_many, &[verb, "the", adverb]) else {
         return vec![];
     };
-    let (vowel, consonant) = (capitalised(vowel), capitalised(consonant));
+    let (vowel, consonant) = (capital(vowel), capital(consonant));
     let sentence =
         |first: &str, second: &str| format!("{first} {verb} {between} the {second} {adverb}.");
     Twins::pair(sentence(&vowel, &consonant), sentence(&consonant, &vowel))

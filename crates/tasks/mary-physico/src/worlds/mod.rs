@@ -200,11 +200,6 @@ impl Concept {
     }
 }
 
-/// Why two concepts must not stand side by side as options; `None` if they may.
-pub fn confusable(a: &str, b: &str) -> Option<&'static str> {
-    concept(a)?.confusable_with(concept(b)?)
-}
-
 /// Three pairs of one aspect of one concept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {

@@ -20,21 +20,9 @@ mary_generators::named! {
     }
 }
 
-impl Share {
-    pub fn value(self) -> f64 {
-        match self {
-            Self::Quarter => 0.25,
-            Self::Third => 1.0 / 3.0,
-            Self::Half => 0.5,
-            Self::TwoThirds => 2.0 / 3.0,
-            Self::ThreeQuarters => 0.75,
-        }
-    }
-}
+pub const COVERS: [Share; 3] = [Share::Quarter, Share::Third, Share::Half];
 
-pub(super) const COVERS: [Share; 3] = [Share::Quarter, Share::Third, Share::Half];
-
-pub(super) fn lines() -> impl Iterator<Item = CuttingLine> {
+pub fn lines() -> impl Iterator<Item = CuttingLine> {
     let of = |level: bool| Share::ALL.map(|share| CuttingLine { level, share });
     [true, false].into_iter().flat_map(of)
 }

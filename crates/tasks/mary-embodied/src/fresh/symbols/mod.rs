@@ -2,9 +2,8 @@
 //! crossed, turned or laid side by side. Every answer is read off the picture of the symbol.
 
 mod bank;
-mod cuts;
+pub mod cuts;
 pub mod fonts;
-mod look;
 mod rows;
 mod shapes;
 
