@@ -31,6 +31,7 @@ TYPES = (
     "gemma vaultgemma smollm3 ministral ministral3 olmo3 exaone4 cohere cohere2 starcoder2 nemotron arcee jais2 "
     "persimmon glm glm4 helium ernie4_5 seed_oss cwm internlm3 iquestcoder hyperclovax gpt_bigcode openai-gpt "
     "gpt-sw3 biogpt mpt camembert distilbert mamba falcon_mamba mamba2 bamba granitemoehybrid deberta-v2 modernbert "
+    "granitemoe minimax_m2 glm4_moe dots1 deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa solar_open youtu "
     "t5 mt5 umt5 qwen3_next qwen3_5_text qwen3_5_moe_text gpt_oss lfm2 qwen3_vl_text qwen3_vl_moe_text"
 ).split()
 WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip siglip qwen3_5 qwen3_5_moe qwen3_vl qwen3_vl_moe".split()
@@ -155,6 +156,14 @@ def variants(kind):
         yield "old names", dict(own, num_key_value_heads=2, block_ff_dim=96, tie_embedding=False, block_auto_adjust_ff_dim=False)
     if kind == "gpt_oss":
         yield "stretched", dict(own, num_key_value_heads=2, head_dim=16, sliding_window=16, rope_theta=1000.0, rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512, "truncate": False})
+    if kind in ("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa", "glm4_moe", "dots1", "solar_open"):
+        experts = dict(own, num_key_value_heads=2, n_routed_experts=8, num_experts_per_tok=2, n_group=4, topk_group=2, moe_intermediate_size=24)
+        yield "groups", dict(experts, topk_method="group_limited_greedy", routed_scaling_factor=2.0)
+        yield "stretched", dict(experts, rope_theta=5000.0, rope_scaling={"type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 0.7, "original_max_position_embeddings": 512})
+    if kind in ("deepseek_v2", "deepseek_v3", "youtu"):
+        yield "queries at once", dict(own, q_lora_rank=None, qk_nope_head_dim=24, qk_rope_head_dim=8, v_head_dim=16, rope_interleave=False)
+    if kind == "minimax_m2":
+        yield "some turn", dict(own, num_key_value_heads=2, head_dim=16, rotary_dim=8, num_local_experts=4)
     if kind == "gpt2":
         yield "inner", dict(own, n_inner=100)
     if kind == "gpt_neo":

@@ -135,6 +135,20 @@ def cases():
     yield "qwen2_moe", tf.Qwen2MoeConfig(**LLAMA, num_experts=4, moe_intermediate_size=24, shared_expert_intermediate_size=40, **few), auto
     yield "qwen3_moe", tf.Qwen3MoeConfig(**dict(LLAMA, num_hidden_layers=3), head_dim=16, num_experts=6, moe_intermediate_size=24, norm_topk_prob=True, mlp_only_layers=[1], num_experts_per_tok=3), auto
     yield "olmoe", tf.OlmoeConfig(**LLAMA, num_experts=4, **few), auto
+    latent = dict(LLAMA, num_hidden_layers=3, num_key_value_heads=4, q_lora_rank=24, kv_lora_rank=20, qk_nope_head_dim=10, qk_rope_head_dim=6, v_head_dim=12)
+    routed = dict(n_routed_experts=8, moe_intermediate_size=24, num_experts_per_tok=3, n_group=4, topk_group=2, routed_scaling_factor=1.7, n_shared_experts=2)
+    stretched = {"rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 0.7, "original_max_position_embeddings": 16}
+    yield "deepseek_v2", tf.DeepseekV2Config(**latent, **routed, topk_method="group_limited_greedy", first_k_dense_replace=1, rope_parameters=stretched), auto
+    yield "deepseek_v3", tf.DeepseekV3Config(**latent, **routed, first_k_dense_replace=1, attention_bias=True, rope_parameters=stretched), auto
+    yield "deepseek_v32", tf.DeepseekV32Config(**latent, **routed, first_k_dense_replace=2, index_topk=64, index_n_heads=2, index_head_dim=8), auto
+    yield "glm4_moe_lite", tf.Glm4MoeLiteConfig(**dict(latent, v_head_dim=16), **routed), auto
+    yield "glm_moe_dsa", tf.GlmMoeDsaConfig(**latent, **routed, first_k_dense_replace=1, index_topk=64, index_n_heads=2, index_head_dim=8), auto
+    yield "solar_open", tf.SolarOpenConfig(**{k: v for k, v in LLAMA.items() if k != "intermediate_size"}, head_dim=16, norm_topk_prob=True, **routed), auto
+    yield "youtu", tf.YoutuConfig(**dict(latent, q_lora_rank=None, rope_interleave=False)), auto
+    yield "glm4_moe", tf.Glm4MoeConfig(**dict(LLAMA, num_hidden_layers=3), head_dim=16, use_qk_norm=True, **routed), auto
+    yield "dots1", tf.Dots1Config(**dict(LLAMA, num_hidden_layers=3), head_dim=16, first_k_dense_replace=1, norm_topk_prob=True, sliding_window=5, max_window_layers=1, **routed), auto
+    yield "minimax_m2", tf.MiniMaxM2Config(**LLAMA, head_dim=16, rotary_dim=8, num_local_experts=6, **few), auto
+    yield "granitemoe", tf.GraniteMoeConfig(**LLAMA, num_local_experts=4, embedding_multiplier=6.0, attention_multiplier=0.2, residual_multiplier=0.4, logits_scaling=2.0, **few), auto
     yield "gpt_oss", tf.GptOssConfig(**dict(LLAMA, intermediate_size=40), head_dim=16, sliding_window=5, num_local_experts=4, **few), auto
     yield "opt", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=32), auto
     yield "opt_350m", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=16, do_layer_norm_before=False), auto
@@ -177,6 +191,9 @@ def randomise(model):
                 p.copy_(noise)  # a router that is sure of itself
             else:
                 p.copy_(noise * (1.5 / p.shape[-1] ** 0.5 if p.dim() == 2 and "embed" not in name and "wte" not in name and "wpe" not in name else 0.5))
+        for name, bias in sorted(model.named_buffers()):
+            if name.endswith("e_score_correction_bias"):
+                bias.copy_(0.3 * torch.randn(bias.shape, generator=g))
     if hasattr(model, "tie_weights"):
         model.tie_weights()
 

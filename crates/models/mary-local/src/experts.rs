@@ -13,15 +13,34 @@ pub(crate) struct Taken {
     pub weights: Vec<f32>,
 }
 
-/// From the router's scores row after row; of equal scores the first expert's counts as the higher.
-pub(crate) fn route(scores: &[f32], experts: &Experts) -> Vec<Taken> {
+/// From the router's scores row after row, and what is added to those chosen by; of equal scores the first expert's
+/// counts as the higher.
+pub(crate) fn route(scores: &[f32], bias: Option<&[f32]>, experts: &Experts) -> Vec<Taken> {
     let mut taken = vec![Taken::default(); experts.count];
     for (row, scores) in scores.chunks_exact(experts.count).enumerate() {
         let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let shares: Vec<f32> = scores.iter().map(|s| (s - most).exp()).collect();
-        let all: f32 = shares.iter().sum();
-        let mut order: Vec<usize> = (0..experts.count).collect();
-        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+        let share = |s: &f32| match experts.apart {
+            true => 1.0 / (1.0 + (-s).exp()),
+            false => (s - most).exp(),
+        };
+        let shares: Vec<f32> = scores.iter().map(share).collect();
+        let all = if experts.apart {
+            1.0
+        } else {
+            shares.iter().sum()
+        };
+        let mut by = if experts.apart {
+            shares.clone()
+        } else {
+            scores.to_vec()
+        };
+        let both = by.iter_mut().zip(bias.unwrap_or_default());
+        both.for_each(|(score, bias)| *score += bias);
+        let mut order = experts.groups.map_or_else(
+            || (0..experts.count).collect(),
+            |groups| of_the_best(&by, groups, if experts.apart { 2 } else { 1 }),
+        );
+        order.sort_by(|&a, &b| by[b].total_cmp(&by[a]));
         order.truncate(experts.chosen);
         let whole = match experts.normalised {
             true => order.iter().map(|&e| shares[e]).sum(),
@@ -29,10 +48,28 @@ pub(crate) fn route(scores: &[f32], experts: &Experts) -> Vec<Taken> {
         };
         for expert in order {
             taken[expert].rows.push(row);
-            taken[expert].weights.push(shares[expert] / whole);
+            taken[expert]
+                .weights
+                .push(shares[expert] / whole * experts.scale);
         }
     }
     taken
+}
+
+/// The experts of the groups with the highest sums of so many scores each.
+fn of_the_best(by: &[f32], (all, best): (usize, usize), count: usize) -> Vec<usize> {
+    let size = by.len() / all;
+    let highest = |group: &[f32]| -> f32 {
+        let mut scores = group.to_vec();
+        scores.sort_by(|a, b| b.total_cmp(a));
+        scores.iter().take(count).sum()
+    };
+    let sums: Vec<f32> = by.chunks_exact(size).map(highest).collect();
+    let mut order: Vec<usize> = (0..all).collect();
+    order.sort_by(|&a, &b| sums[b].total_cmp(&sums[a]));
+    let kept = order.iter().take(best);
+    kept.flat_map(|group| group * size..(group + 1) * size)
+        .collect()
 }
 
 /// gpt-oss: a gate, cut off above, and what it opens, cut off on both sides.
@@ -60,18 +97,26 @@ impl<B: Backend> Transformer<B> {
         let extent = work.extent(rows);
         b.logits(&work.normed, extent, &of.router, &mut work.wide);
         let scores = b.download(&work.wide, rows * experts.count);
-        for (expert, taken) in of.experts.iter().zip(route(&scores, &experts)) {
+        for (expert, taken) in of
+            .experts
+            .iter()
+            .zip(route(&scores, of.bias.as_deref(), &experts))
+        {
             if !taken.rows.is_empty() {
                 b.gather(&work.normed, hidden, &taken.rows, &mut work.second);
                 self.expert(expert, experts.intermediate, &taken, work);
             }
         }
         if let (Some((expert, gate)), Some(width)) = (&of.shared, experts.shared) {
-            b.logits(&work.normed, extent, gate, &mut work.wide);
-            let gates = b.download(&work.wide, rows);
+            let mut weights = vec![1.0; rows];
+            if let Some(gate) = gate {
+                b.logits(&work.normed, extent, gate, &mut work.wide);
+                let gates = b.download(&work.wide, rows);
+                weights = gates.iter().map(|g| 1.0 / (1.0 + (-g).exp())).collect();
+            }
             let all = Taken {
                 rows: (0..rows).collect(),
-                weights: gates.iter().map(|g| 1.0 / (1.0 + (-g).exp())).collect(),
+                weights,
             };
             b.gather(&work.normed, hidden, &all.rows, &mut work.second);
             self.expert(expert, width, &all, work);
@@ -118,6 +163,9 @@ mod tests {
             intermediate: 1,
             normalised,
             shared: None,
+            apart: false,
+            groups: None,
+            scale: 1.0,
             pairs: false,
         }
     }
@@ -127,7 +175,7 @@ mod tests {
         // exp: 1, 2, 4 and 4, 4, 1.
         let ln2 = std::f32::consts::LN_2;
         let scores = [0.0, ln2, 2.0 * ln2, 2.0 * ln2, 2.0 * ln2, 0.0];
-        let taken = route(&scores, &experts(true));
+        let taken = route(&scores, None, &experts(true));
         assert_eq!(taken[0].rows, [1]);
         assert_eq!(taken[1].rows, [0, 1]);
         assert_eq!(taken[2].rows, [0]);
@@ -136,14 +184,46 @@ mod tests {
         close(taken[1].weights[0], 2.0 / 6.0);
         close(taken[1].weights[1], 0.5);
         // Without normalisation a share is of all experts.
-        let taken = route(&scores, &experts(false));
+        let taken = route(&scores, None, &experts(false));
         close(taken[2].weights[0], 4.0 / 7.0);
         close(taken[0].weights[0], 4.0 / 9.0);
     }
 
     #[test]
+    fn a_bias_chooses_and_does_not_weigh_and_groups_are_chosen_first() {
+        let apart = Experts {
+            count: 4,
+            chosen: 1,
+            apart: true,
+            scale: 3.0,
+            ..experts(false)
+        };
+        // Of itself the first expert would be taken; with its bias the last is, by what its own score says.
+        let taken = route(&[2.0, 1.0, 0.0, 0.0], Some(&[0.0, 0.0, 0.0, 0.9]), &apart);
+        assert_eq!(
+            (taken[3].rows.as_slice(), taken[3].weights.as_slice()),
+            (&[0][..], &[1.5][..])
+        );
+        // The single best score is in the first group, the better two together in the second.
+        let scores = [3.0, -9.0, 2.0, 2.0];
+        let of = |apart: bool| Experts {
+            groups: Some((2, 1)),
+            apart,
+            count: 4,
+            chosen: 1,
+            ..experts(true)
+        };
+        let chosen = |of| {
+            route(&scores, None, &of)
+                .iter()
+                .position(|t| !t.rows.is_empty())
+        };
+        assert_eq!((chosen(of(true)), chosen(of(false))), (Some(2), Some(0)));
+    }
+
+    #[test]
     fn scores_that_are_no_numbers_stay_visible() {
-        let taken = route(&[f32::NAN, 0.0, 1.0], &experts(true));
+        let taken = route(&[f32::NAN, 0.0, 1.0], None, &experts(true));
         let weights: Vec<f32> = taken.iter().flat_map(|t| t.weights.clone()).collect();
         assert!(weights.iter().any(|w| w.is_nan()), "{weights:?}");
     }

@@ -4,6 +4,7 @@ mod across;
 mod between;
 mod changed;
 mod given;
+mod latent;
 mod layered;
 mod parts;
 mod patterns;
@@ -21,8 +22,8 @@ pub use layered::Traveller;
 pub(crate) use parts::Left;
 pub use parts::Watch;
 pub(crate) use parts::{
-    AcrossOf, BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf, TableOf, TransformOf,
-    Transformer, WorkOf, Workspace,
+    AcrossOf, BlockOf, DenseOf, ExpertsOf, GateOf, LatentOf, MlpOf, QkNormsOf, TableOf,
+    TransformOf, Transformer, WorkOf, Workspace,
 };
 
 /// Where attention and the feed-forward layers leave what they compute.
@@ -331,7 +332,7 @@ impl<B: Backend> Transformer<B> {
     fn follow(&self, pass: &Pass<'_, '_, B>, part: Part, x: &mut B::Tensor) {
         if let Some(following) = pass.following {
             let width = match part {
-                Part::Heads => self.heads().q_width(),
+                Part::Heads => self.architecture.heads * self.architecture.value_dim(),
                 _ => self.architecture.hidden,
             };
             following.apply(&*self.backend, (pass.layer, part), x, (pass.rows, width));
@@ -391,6 +392,9 @@ impl<B: Backend> Transformer<B> {
         let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
         let of = work.extent(rows);
         b.linear(&work.normed, of, &block.qkv, &mut work.qkv, false);
+        if let Some(latent) = &block.latent {
+            self.expand(latent, rows, work);
+        }
         if let Some(mixer) = &block.mixer {
             let place = (pass.plan, cache, pass.layer);
             return b.carry(&work.qkv, of, mixer, place, &mut work.attended);
@@ -420,6 +424,7 @@ impl<B: Backend> Transformer<B> {
         b.place(&mut work.qkv, &heads, norms, rotary, place, pass.plan);
         self.patterns(pass, block, cache, work);
         self.attend(pass, Some(block), cache, work);
+        self.shorten(rows, work);
         if let Some(gate) = &block.gate {
             self.open_gate(gate, rows, work);
         }

@@ -110,6 +110,7 @@ fn a_score_is_that_of_the_text_alone_to_the_last_bit() {
         "qwen3_next",
         "lfm2",
         "gpt_oss",
+        "deepseek_v3",
         "gpt_bert_ltg",
         "../golden_pairs/t5",
         "../golden_pairs/umt5",

@@ -122,7 +122,7 @@ pub fn files(golden: &Path) -> Result<Vec<Target>> {
     let hub = golden.join("../../../mary-local/tests/golden_hub");
     let weights = "gptq_order awq ct_int4_zeros fp8_block bnb_nf4_double mxfp4 gpt_oss";
     let families = "../golden/mamba2 ../golden/bamba ../golden/gpt_bert_babylm ../golden/cohere2 ../golden/qwen3_next \
-        ../golden/lfm2";
+        ../golden/lfm2 ../golden/deepseek_v3";
     let formats: [(&str, _, Mutation); 3] = [
         (families, "config.json", JSON),
         (weights, WEIGHTS, mutate::safetensors),

@@ -349,7 +349,7 @@ impl<'m> Reader<'m> {
                 let message = format!("there is no {site}: heads are numbered 0 to {last}");
                 Err(bad_request(message))
             }
-            Site::Head(_, head) => Ok((spot, head * a.head_dim..(head + 1) * a.head_dim)),
+            Site::Head(_, head) => Ok((spot, head * a.value_dim()..(head + 1) * a.value_dim())),
             // As many numbers as the row has seen tokens; heads are counted here.
             Site::Pattern(_, head) => Ok((spot, head..head + 1)),
             _ => Ok((spot, 0..a.hidden)),

@@ -7,11 +7,14 @@ use mary_weights::TensorInfo;
 use super::order::{join, scaled, transpose, ungroup, unweave};
 use super::{Loader, not_there};
 use crate::config::{
-    Carrying, Distances, ExpertNames, HeadGate, QkNorm, QkvLayout, QkvNames, Recurrence, Relative,
+    Carrying, Distances, ExpertNames, HeadGate, Norm, QkNorm, QkvLayout, QkvNames, Recurrence,
+    Relative,
 };
 use crate::errors::Result;
 use crate::kernels::{Backend, Extent, MixerOf, NormOf, RelativeOf, Stored, Weights};
-use crate::transformer::{AcrossOf, BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf};
+use crate::transformer::{
+    AcrossOf, BlockOf, DenseOf, ExpertsOf, GateOf, LatentOf, MlpOf, QkNormsOf,
+};
 
 impl<B: Backend> Loader<'_, B> {
     pub(super) fn block(&self, layer: usize) -> Result<BlockOf<B>> {
@@ -29,10 +32,14 @@ impl<B: Backend> Loader<'_, B> {
                 Some(r) => self.carried(layer, r)?,
                 None => self.qkv(layer)?,
             },
+            latent: self.latent_of(layer)?,
             qk_norms: self.qk_norms(layer)?,
             attn_out: match a.carries(layer) {
                 Some(r) => self.ending(self.in_mixer(layer, "out_proj.weight"), r.inner)?,
-                None => self.ending(self.in_layer(layer, n.attn_out, "weight"), a.q_width())?,
+                None => {
+                    let inputs = a.heads * a.value_dim();
+                    self.ending(self.in_layer(layer, n.attn_out, "weight"), inputs)?
+                }
             },
             mixer: a.carries(layer).map(|r| self.mixer(layer, r)).transpose()?,
             across: match a.source {
@@ -54,6 +61,23 @@ impl<B: Backend> Loader<'_, B> {
             mlp: self.mlp(layer)?,
             post_mlp_norm: norm(n.post_norms.1)?,
         })
+    }
+
+    fn latent_of(&self, layer: usize) -> Result<Option<LatentOf<B>>> {
+        let norm = Norm {
+            rms: true,
+            eps: 1e-6,
+            unit_offset: false,
+        };
+        let all = self.latent(layer).into_iter();
+        let all = all.map(|((name, inputs), product)| -> Result<_> {
+            let norm = self.norm_of(self.needed(&name, inputs)?, None, norm);
+            Ok((norm, self.linear(&[product], inputs)?))
+        });
+        let mut all = all.collect::<Result<Vec<_>>>()?;
+        let keys = all.pop();
+        let queries = all.pop();
+        Ok(keys.map(|keys| LatentOf { queries, keys }))
     }
 
     fn qk_norms(&self, layer: usize) -> Result<Option<QkNormsOf<B>>> {
@@ -153,6 +177,7 @@ impl<B: Backend> Loader<'_, B> {
         name: &str,
         turned: bool,
         (outputs, inputs): (usize, usize),
+        scale: f32,
     ) -> Result<Vec<B::Linear>> {
         let (size, rows) = (
             outputs * inputs,
@@ -171,7 +196,7 @@ impl<B: Backend> Loader<'_, B> {
             self.blocks(name, rows, inputs),
             self.stored(name, rows, inputs),
         ) {
-            (Some(blocks), _) => {
+            (Some(blocks), _) if scale == 1.0 => {
                 let keep = self.settings.keep_unpacked;
                 let some = |first| Weights::Blocks {
                     blocks: blocks.some(first, outputs),
@@ -179,7 +204,7 @@ impl<B: Backend> Loader<'_, B> {
                 };
                 (0..rows).step_by(outputs).map(some).collect()
             }
-            (None, Some(stored)) if !turned => {
+            (None, Some(stored)) if !turned && scale == 1.0 => {
                 let width = stored.bytes.len() / rows * outputs;
                 let some = |at: usize| {
                     Weights::Stored(Stored {
@@ -190,7 +215,7 @@ impl<B: Backend> Loader<'_, B> {
                 };
                 (0..stored.bytes.len()).step_by(width).map(some).collect()
             }
-            _ => each(self.read(name)?),
+            _ => each(scaled(self.read(name)?, scale)),
         };
         let biases = format!("{name}_bias");
         let biases = self.has(&biases).then(|| self.read(&biases)).transpose()?;
@@ -410,9 +435,13 @@ impl<B: Backend> Loader<'_, B> {
         let shared = match experts.shared {
             Some(width) => {
                 let (prefix, gate) = names.shared;
-                let gate = self.in_layer(layer, gate, "weight");
                 let expert = self.expert((layer, prefix), &names, width)?;
-                Some((expert, self.linear(&[(gate, 1)], a.hidden)?))
+                let gate = Some(gate).filter(|gate| !gate.is_empty());
+                let gate = gate.map(|gate| {
+                    let name = self.in_layer(layer, gate, "weight");
+                    self.linear(&[(name, 1)], a.hidden)
+                });
+                Some((expert, gate.transpose()?))
             }
             None => None,
         };
@@ -420,8 +449,9 @@ impl<B: Backend> Loader<'_, B> {
             experts: match self.stacked(layer) {
                 Some([(up, turned), (down, _)]) => {
                     let width = experts.intermediate;
-                    let up = self.stack(&up, turned, (2 * width, a.hidden))?.into_iter();
-                    let down = self.stack(&down, turned, (a.hidden, width))?;
+                    let up = self.stack(&up, turned, (2 * width, a.hidden), 1.0)?;
+                    let down = self.stack(&down, turned, (a.hidden, width), a.residual_scale)?;
+                    let up = up.into_iter();
                     let both = up.zip(down);
                     both.map(|(up, down)| DenseOf {
                         up,
@@ -433,6 +463,10 @@ impl<B: Backend> Loader<'_, B> {
                 None => each.collect::<Result<_, _>>()?,
             },
             router: self.linear(&[(router, experts.count)], a.hidden)?,
+            bias: self
+                .router_bias(layer, &names)
+                .map(|name| self.read(&name))
+                .transpose()?,
             shared,
         }))
     }

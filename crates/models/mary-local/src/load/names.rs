@@ -4,8 +4,8 @@ use mary_contract::ModelError;
 use mary_weights::Checkpoint;
 
 use crate::config::{
-    Architecture, Block, Carrying, Distances, ExpertNames, Experts, HeadGate, Names, QkvNames,
-    Recurrence, Relative, UpNames,
+    Architecture, Block, Carrying, Distances, ExpertNames, Experts, HeadGate, Latent, Names,
+    QkvNames, Recurrence, Relative, UpNames,
 };
 use crate::errors::{Result, bad_model};
 
@@ -129,6 +129,18 @@ impl<'a> Tensors<'a> {
 
     pub(super) fn qkv_names(&self, layer: usize) -> Vec<(String, usize)> {
         let (q, kv) = (self.architecture.q_width(), self.architecture.kv_width());
+        if let Some(l) = self.architecture.attention.latent {
+            let queries = l
+                .queries
+                .map_or(("self_attn.q_proj", q), |n| ("self_attn.q_a_proj", n));
+            return self.weights_of(
+                layer,
+                &[
+                    queries,
+                    ("self_attn.kv_a_proj_with_mqa", l.rank + l.turning),
+                ],
+            );
+        }
         match self.names().qkv {
             QkvNames::Separate(a, b, c) => {
                 let gates = usize::from(self.architecture.attention.gate == HeadGate::Queries);
@@ -144,6 +156,30 @@ impl<'a> Tensors<'a> {
             }
             QkvNames::Fused(name, _) => self.weights_of(layer, &[(name, q + 2 * kv)]),
         }
+    }
+
+    /// What makes queries, and keys with values, of shorter vectors: the norm of these, and how many there are, before
+    /// the product, and the numbers that this gives.
+    pub(super) fn latent(&self, layer: usize) -> Vec<((String, usize), (String, usize))> {
+        let a = self.architecture;
+        let name = |part| self.in_layer(layer, part, "weight");
+        let of = |l: Latent| {
+            let queries = l.queries.map(|n| {
+                (
+                    ("self_attn.q_a_layernorm", n),
+                    ("self_attn.q_b_proj", a.q_width()),
+                )
+            });
+            let both = a.heads * (a.head_dim - l.turning + l.value);
+            let keys = (
+                ("self_attn.kv_a_layernorm", l.rank),
+                ("self_attn.kv_b_proj", both),
+            );
+            queries.into_iter().chain([keys])
+        };
+        let all = a.attention.latent.into_iter().flat_map(of);
+        all.map(|((norm, n), (product, rows))| ((name(norm), n), (name(product), rows)))
+            .collect()
     }
 
     pub(super) fn up_names(&self, layer: usize) -> Vec<(String, usize)> {
@@ -193,7 +229,11 @@ impl<'a> Tensors<'a> {
                         self.need(&name, &linear(outputs, a.hidden))?;
                     }
                     let out = self.in_layer(layer, n.attn_out, "weight");
-                    self.need(&out, &linear(a.hidden, a.q_width()))?;
+                    self.need(&out, &linear(a.hidden, a.heads * a.value_dim()))?;
+                    for ((norm, inputs), (product, outputs)) in self.latent(layer) {
+                        self.need(&norm, &[inputs])?;
+                        self.need(&product, &[outputs, inputs])?;
+                    }
                 }
             }
             match self.experts(layer) {
@@ -201,6 +241,9 @@ impl<'a> Tensors<'a> {
                 Some((experts, names)) => {
                     let router = self.in_layer(layer, names.router, "weight");
                     self.need(&router, &[experts.count, a.hidden])?;
+                    if let Some(bias) = self.router_bias(layer, &names) {
+                        self.need(&bias, &[experts.count])?;
+                    }
                     self.check_experts(layer, &experts, &names)?;
                 }
                 None => {
@@ -273,21 +316,27 @@ impl<'a> Tensors<'a> {
         }
     }
 
+    /// The bias of the scores that experts are chosen by, where they have one.
+    pub(super) fn router_bias(&self, layer: usize, names: &ExpertNames) -> Option<String> {
+        let name = Some(names.bias).filter(|name| !name.is_empty());
+        name.map(|name| self.in_layer(layer, name, "e_score_correction_bias"))
+    }
+
     /// The two tensors that hold all experts of a layer, gates beside what they open and what goes back, and whether their
     /// matrices have the inputs first.
     pub(super) fn stacked(&self, layer: usize) -> Option<[(String, bool); 2]> {
         let (experts, names) = self.experts(layer)?;
         let (hidden, width) = (self.architecture.hidden, experts.intermediate);
-        let own = |part: &str, turned: [usize; 2]| {
-            let name = self.in_layer(layer, "mlp.experts", part);
+        let own = |(name, part): (&str, &str), turned: [usize; 2]| {
+            let name = self.in_layer(layer, name, part);
             let shape = &self.checkpoint.info(&name)?.shape;
             let turned =
                 names.turned && self.checkpoint.as_stored(&name) && shape.get(1..) == Some(&turned);
             Some((name, turned))
         };
         Some([
-            own("gate_up_proj", [hidden, 2 * width])?,
-            own("down_proj", [width, hidden])?,
+            own(names.stacked[0], [hidden, 2 * width])?,
+            own(names.stacked[1], [width, hidden])?,
         ])
     }
 
@@ -322,7 +371,9 @@ impl<'a> Tensors<'a> {
         };
         if let Some(width) = experts.shared {
             let (prefix, gate) = names.shared;
-            self.need(&self.in_layer(layer, gate, "weight"), &[1, hidden])?;
+            if !gate.is_empty() {
+                self.need(&self.in_layer(layer, gate, "weight"), &[1, hidden])?;
+            }
             all.push((prefix.to_owned(), width));
         }
         let (gate, up, down) = names.parts;

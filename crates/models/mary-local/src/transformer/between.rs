@@ -38,6 +38,7 @@ impl<B: Backend> Transformer<B> {
             && a.recurrence.is_none()
             && a.attention.relative.is_none()
             && a.attention.clip.is_none()
+            && a.attention.latent.is_none()
             && held
     }
 

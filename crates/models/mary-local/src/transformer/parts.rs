@@ -52,9 +52,17 @@ pub(crate) struct DenseOf<B: Backend> {
 
 pub(crate) struct ExpertsOf<B: Backend> {
     pub router: B::Linear,
+    /// Added to the scores that experts are chosen by.
+    pub bias: Option<Vec<f32>>,
     pub experts: Vec<DenseOf<B>>,
     /// One that every token takes, and its gate.
-    pub shared: Option<(DenseOf<B>, B::Linear)>,
+    pub shared: Option<(DenseOf<B>, Option<B::Linear>)>,
+}
+
+/// What queries, and keys and values, are made of is normalised, then projected.
+pub(crate) struct LatentOf<B: Backend> {
+    pub queries: Option<(NormOf<B::Vector>, B::Linear)>,
+    pub keys: (NormOf<B::Vector>, B::Linear),
 }
 
 pub(crate) enum MlpOf<B: Backend> {
@@ -66,8 +74,9 @@ pub(crate) enum MlpOf<B: Backend> {
 
 pub(crate) struct BlockOf<B: Backend> {
     pub attn_norm: Option<NormOf<B::Vector>>,
-    /// Queries, keys and values; the first projection where a state is carried.
+    /// Queries, keys and values, or what they are made of; the first projection where a state is carried.
     pub qkv: B::Linear,
+    pub latent: Option<LatentOf<B>>,
     pub mixer: Option<MixerOf<B::Linear, B::Vector>>,
     pub qk_norms: Option<QkNormsOf<B>>,
     pub attn_out: B::Linear,

@@ -137,6 +137,22 @@ pub struct Attention {
     pub gate: HeadGate,
     /// A head may attend to nothing: a score of its own stands beside those of the keys (gpt-oss).
     pub sinks: bool,
+    pub latent: Option<Latent>,
+}
+
+/// Queries, and keys with values, are made of shorter vectors, which are normalised (DeepSeek).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latent {
+    /// Numbers that a token's queries are made of, where they are not projected at once.
+    pub queries: Option<usize>,
+    /// Numbers that its keys and values are made of.
+    pub rank: usize,
+    /// The last of a head's dimensions turn; keys have these in common.
+    pub turning: usize,
+    /// Those that turn together are neighbours.
+    pub paired: bool,
+    /// Width of a value, at most that of a head.
+    pub value: usize,
 }
 
 /// What multiplies that which heads give, before it is mixed.
@@ -182,7 +198,7 @@ pub struct LayerKind {
 }
 
 /// Feed-forward blocks of which every token takes a few.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Experts {
     pub count: usize,
     /// How many a token takes: those that its router finds likeliest.
@@ -190,8 +206,14 @@ pub struct Experts {
     pub intermediate: usize,
     /// The weights of the chosen add up to one.
     pub normalised: bool,
-    /// Width inside one that every token takes besides, weighed by a gate (Qwen2-MoE).
+    /// Width inside one that every token takes besides; a gate weighs it where it has one (Qwen2-MoE).
     pub shared: Option<usize>,
+    /// A router's scores lie each between zero and one, and those chosen by have a bias (DeepSeek V3).
+    pub apart: bool,
+    /// Those taken are from the best groups: of so many, so many.
+    pub groups: Option<(usize, usize)>,
+    /// Multiplied onto their weights.
+    pub scale: f32,
     /// Gates and what they open stand in turn, and both are cut off (gpt-oss).
     pub pairs: bool,
 }
@@ -254,13 +276,17 @@ pub enum UpNames {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpertNames {
     pub router: &'static str,
+    /// What has the bias of its scores, where they have one.
+    pub bias: &'static str,
+    /// The two tensors that may hold all experts: gates and what they open, and what goes back.
+    pub stacked: [(&'static str, &'static str); 2],
     /// An expert's prefix, `{}` standing for its number.
     pub expert: &'static str,
     /// Where all lie in one tensor, its matrices have the inputs first, unless they are quantised.
     pub turned: bool,
     /// Gate, up and down within an expert.
     pub parts: (&'static str, &'static str, &'static str),
-    /// The prefix of the one that every token takes, and its gate.
+    /// The prefix of the one that every token takes, and its gate, where it has one.
     pub shared: (&'static str, &'static str),
 }
 
@@ -341,6 +367,11 @@ impl Architecture {
         self.kv_heads * self.head_dim
     }
 
+    /// Numbers that a head gives.
+    pub fn value_dim(&self) -> usize {
+        self.attention.latent.map_or(self.head_dim, |l| l.value)
+    }
+
     /// What only the processor computes, where there is such a thing.
     pub fn on_processor_only(&self) -> Option<&'static str> {
         match self.mlp.activation {
@@ -352,6 +383,7 @@ impl Architecture {
                 Some("states that are corrected, or convolutions alone")
             }
             _ if self.attention.sinks => Some("heads that may attend to nothing"),
+            _ if self.attention.latent.is_some() => Some("latent attention"),
             _ if !self.causal && self.kinds.iter().any(|k| k.window.is_some()) => {
                 Some("windows in both directions")
             }
@@ -416,11 +448,26 @@ impl Architecture {
             let whole = (1..=MOST_EXPERTS).contains(&e.count)
                 && (1..=e.count).contains(&e.chosen)
                 && (1..=1 << 27).contains(&e.intermediate)
-                && e.shared.is_none_or(|width| (1..=1 << 27).contains(&width));
+                && e.shared.is_none_or(|width| (1..=1 << 27).contains(&width))
+                && e.groups.is_none_or(|(all, best)| {
+                    (1..=all).contains(&best)
+                        && e.count.is_multiple_of(all)
+                        && e.chosen <= e.count / all * best
+                });
             if !whole || self.block != Block::Sequential {
                 return wrong(format!(
                     "a {} cannot have {} experts of width {}, {} for each token",
                     self.family, e.count, e.intermediate, e.chosen
+                ));
+            }
+        }
+        if let Some(l) = self.attention.latent {
+            let widths = [l.queries.unwrap_or(1), l.rank, l.turning, l.value];
+            let whole = widths.iter().all(|width| (1..=1 << 27).contains(width));
+            if !whole || l.turning > self.head_dim || l.value > self.head_dim {
+                let widths = widths.map(|width| width.to_string()).join(", ");
+                return wrong(format!(
+                    "latent attention of the widths {widths} is not known"
                 ));
             }
         }

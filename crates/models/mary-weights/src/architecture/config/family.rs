@@ -144,6 +144,7 @@ impl Family {
                 relative: None,
                 gate: HeadGate::None,
                 sinks: false,
+                latent: None,
                 by_layer: false,
             },
             kinds: vec![LayerKind::default(); layers],

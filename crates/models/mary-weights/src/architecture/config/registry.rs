@@ -80,7 +80,7 @@ const WRAPPERS: &[(&str, &str)] = &[
 /// Numbers of which the computation is made. One that is not a number must not become a default in silence.
 const NUMBERS: &str = "rope_theta rotary_emb_base rope_local_base_freq rms_norm_eps layer_norm_eps layer_norm_epsilon \
     partial_rotary_factor rotary_pct query_pre_attn_scalar norm_epsilon norm_eps mixer_rms_eps global_rope_theta \
-    local_rope_theta expand mamba_expand logit_scale residual_multiplier attention_multiplier logits_scaling";
+    local_rope_theta expand mamba_expand logit_scale routed_scaling_factor residual_multiplier attention_multiplier logits_scaling";
 
 fn numbers(fields: &Fields<'_>) -> Result<()> {
     for name in NUMBERS.split_whitespace() {

@@ -102,6 +102,14 @@ fn llama3(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>) -> Rope {
     })
 }
 
+/// By how much scores grow in a stretched text.
+pub(super) fn grown(factor: f64, by: f64) -> f64 {
+    match factor <= 1.0 {
+        true => 1.0,
+        false => 0.1 * by * factor.ln() + 1.0,
+    }
+}
+
 fn yarn(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>, fields: &Fields<'_>) -> Rope {
     let fast = scaling.number("beta_fast").unwrap_or(32.0);
     let slow = scaling.number("beta_slow").unwrap_or(1.0);
@@ -109,10 +117,7 @@ fn yarn(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>, fields: &Fiel
         .number("original_max_position_embeddings")
         .or_else(|| fields.number("max_position_embeddings"))
         .unwrap_or(2048.0);
-    let grown = |by: f64| match factor <= 1.0 {
-        true => 1.0,
-        false => 0.1 * by * factor.ln() + 1.0,
-    };
+    let grown = |by| grown(factor, by);
     let both = scaling
         .number("mscale")
         .zip(scaling.number("mscale_all_dim"));

@@ -1,40 +1,156 @@
-//! Decoders whose feed-forward block is one of many experts: Mixtral, Qwen's, OLMoE and gpt-oss.
+//! Decoders whose feed-forward block is one of many experts: Mixtral, Qwen's, OLMoE, gpt-oss, DeepSeek's and their kin.
 
 use serde_json::{Value, json};
 
 use super::classic::clip;
 use super::fields::refused;
-use super::{Architecture, ExpertNames, Experts, Fields, llama};
+use super::{Architecture, ExpertNames, Experts, Fields, Latent, Rope, llama, rope};
 use crate::fault::Result;
 use crate::gguf::source::GgufSource;
 
 /// The names of Qwen's and OLMoE's experts.
 const QWEN: ExpertNames = ExpertNames {
     router: "mlp.gate",
+    bias: "",
+    stacked: [
+        ("mlp.experts", "gate_up_proj"),
+        ("mlp.experts", "down_proj"),
+    ],
     expert: "mlp.experts.{}.",
     turned: false,
     parts: ("gate_proj", "up_proj", "down_proj"),
     shared: ("mlp.shared_expert.", "mlp.shared_expert_gate"),
 };
 
-/// Mixtral: Mistral with experts in every layer.
-pub(super) fn mixtral(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
-    a.experts = Some(Experts {
-        count: f.need("num_local_experts")?,
+const MIXTRAL: ExpertNames = ExpertNames {
+    router: "block_sparse_moe.gate",
+    expert: "block_sparse_moe.experts.{}.",
+    parts: ("w1", "w3", "w2"),
+    ..QWEN
+};
+
+/// As in most: the chosen weigh one together.
+fn experts(a: &Architecture, f: &Fields<'_>, count: &str) -> Result<Experts> {
+    Ok(Experts {
+        count: f.need_one(count)?,
         chosen: f.need("num_experts_per_tok")?,
         intermediate: a.intermediate,
         normalised: true,
         shared: None,
+        apart: false,
+        groups: None,
+        scale: 1.0,
         pairs: false,
+    })
+}
+
+fn in_all_layers(a: &mut Architecture, experts: Experts, names: ExpertNames) {
+    a.experts = Some(experts);
+    a.names.experts = Some(names);
+    a.kinds.iter_mut().for_each(|k| k.sparse = true);
+}
+
+/// Mixtral: Mistral with experts in every layer.
+pub(super) fn mixtral(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
+    in_all_layers(a, experts(a, f, "num_local_experts")?, MIXTRAL);
+    Ok(())
+}
+
+/// Granite with experts in every layer, each kind in one tensor.
+pub(super) fn granite(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
+    let (input, output) = (
+        "block_sparse_moe.input_linear",
+        "block_sparse_moe.output_linear",
+    );
+    let names = ExpertNames {
+        router: "block_sparse_moe.router.layer",
+        stacked: [(input, "weight"), (output, "weight")],
+        ..QWEN
+    };
+    in_all_layers(a, experts(a, f, "num_local_experts")?, names);
+    llama::granite(a, f)
+}
+
+/// MiniMax M2: experts in every layer, chosen by scores with a bias.
+pub(super) fn minimax(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
+    let chosen = Experts {
+        apart: true,
+        ..experts(a, f, "num_local_experts|num_experts")?
+    };
+    let names = ExpertNames {
+        bias: "block_sparse_moe",
+        ..MIXTRAL
+    };
+    in_all_layers(a, chosen, names);
+    if let Some(turning) = f.count("rotary_dim") {
+        a.rotate_all(Rope::read(f, turning, None)?);
+    }
+    Ok(())
+}
+
+/// DeepSeek V2 and V3, GLM 4.5 to 5, dots.1, Solar Open and Youtu: latent attention in most, and in most but the first layers
+/// experts, which may come from the best groups only; one without a gate is taken by every token.
+pub(super) fn deepseek(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
+    if f.get("kv_lora_rank").is_some() {
+        latent(a, f)?;
+    }
+    if f.get("n_routed_experts").is_none() {
+        return Ok(());
+    }
+    let second = f.text("model_type") == Some("deepseek_v2");
+    let intermediate = f.need("moe_intermediate_size")?;
+    let shared = f.count("n_shared_experts").filter(|n| *n > 0);
+    let groups = f.count("n_group").zip(f.count("topk_group"));
+    let anywhere = second && f.text("topk_method") == Some("greedy");
+    a.experts = Some(Experts {
+        intermediate,
+        normalised: f.flag("norm_topk_prob", !second),
+        shared: shared.map(|n| n.saturating_mul(intermediate)),
+        apart: !second,
+        groups: groups.filter(|(all, _)| *all > 1 && !anywhere),
+        scale: f.float("routed_scaling_factor", 1.0),
+        ..experts(a, f, "n_routed_experts")?
     });
     a.names.experts = Some(ExpertNames {
-        router: "block_sparse_moe.gate",
-        expert: "block_sparse_moe.experts.{}.",
-        turned: false,
-        parts: ("w1", "w3", "w2"),
-        shared: ("", ""),
+        bias: if second { "" } else { "mlp.gate" },
+        shared: ("mlp.shared_experts.", ""),
+        ..QWEN
     });
-    a.kinds.iter_mut().for_each(|k| k.sparse = true);
+    // Where the width of a dense one is not said, there is none.
+    let usual = usize::from(f.get("intermediate_size").is_some());
+    let dense = f.count("first_k_dense_replace").unwrap_or(usual);
+    let said = f.texts("mlp_layer_types").unwrap_or_default();
+    for (i, kind) in a.kinds.iter_mut().enumerate() {
+        kind.sparse = said.get(i).map_or(i >= dense, |name| *name == "sparse");
+    }
+    // Beyond, V3.2 attends to some tokens only.
+    a.context = a.context.min(f.count("index_topk").unwrap_or(a.context));
+    let from = f.count("max_window_layers").unwrap_or(a.layers);
+    let slides = f.sliding(a.layers, |i| i >= from);
+    for (kind, slides) in a.kinds.iter_mut().zip(slides) {
+        kind.window = f.count("sliding_window").filter(|_| slides);
+    }
+    Ok(())
+}
+
+fn latent(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
+    let turning = f.need("qk_rope_head_dim")?;
+    a.head_dim = f.need("qk_nope_head_dim")?.saturating_add(turning);
+    a.kv_heads = a.heads;
+    let stretch = f
+        .object("rope_parameters")
+        .or_else(|| f.object("rope_scaling"));
+    let stretch = stretch.and_then(|s| s.number("factor").zip(s.number("mscale_all_dim")));
+    let grown = stretch.map_or(1.0, |(factor, by)| rope::grown(factor, by));
+    a.attention.scale = (grown * grown / (a.head_dim as f64).sqrt()) as f32;
+    a.attention.latent = Some(Latent {
+        queries: f.count("q_lora_rank"),
+        rank: f.need("kv_lora_rank")?,
+        turning,
+        paired: f.flag("rope_interleave", true),
+        value: f.need("v_head_dim")?,
+    });
+    a.rotate_all(Rope::read(f, turning, None)?);
     Ok(())
 }
 
@@ -45,16 +161,14 @@ pub(super) fn qwen_moe(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
     let seeing = model_type == "qwen3_vl_moe_text";
     let third = seeing || model_type == "qwen3_moe";
     let experts = Experts {
-        // Newer files of the third say `num_local_experts`.
-        count: f.need_one("num_local_experts|num_experts")?,
-        chosen: f.need("num_experts_per_tok")?,
         intermediate: f.need("moe_intermediate_size")?,
         normalised: f.flag("norm_topk_prob", seeing || a.recurrence.is_some()),
         shared: match third {
             true => None,
             false => Some(f.need("shared_expert_intermediate_size")?),
         },
-        pairs: false,
+        // Newer files of the third say `num_local_experts`.
+        ..experts(a, f, "num_local_experts|num_experts")?
     };
     let step = f.count("decoder_sparse_step").unwrap_or(1).max(1);
     let dense = f.numbers("mlp_only_layers").unwrap_or_default();
@@ -102,16 +216,11 @@ pub(super) fn olmoe(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
             format!("OLMoE with queries and keys cut off at {limit} (`clip_qkv`) is not known");
         return Err(refused(what).hint("no published OLMoE uses it"));
     }
-    a.experts = Some(Experts {
-        count: f.need("num_experts")?,
-        chosen: f.need("num_experts_per_tok")?,
-        intermediate: a.intermediate,
+    let chosen = Experts {
         normalised: f.flag("norm_topk_prob", false),
-        shared: None,
-        pairs: false,
-    });
-    a.names.experts = Some(QWEN);
-    a.kinds.iter_mut().for_each(|k| k.sparse = true);
+        ..experts(a, f, "num_experts")?
+    };
+    in_all_layers(a, chosen, QWEN);
     Ok(())
 }
 
@@ -124,20 +233,16 @@ pub(super) fn gpt_oss(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
             )));
         }
     }
-    a.experts = Some(Experts {
-        count: f.need_one("num_local_experts|num_experts")?,
-        chosen: f.need("num_experts_per_tok")?,
-        intermediate: a.intermediate,
-        normalised: true,
-        shared: None,
+    let chosen = Experts {
         pairs: true,
-    });
-    a.names.experts = Some(ExpertNames {
+        ..experts(a, f, "num_local_experts|num_experts")?
+    };
+    let names = ExpertNames {
         router: "mlp.router",
         turned: true,
         ..QWEN
-    });
+    };
+    in_all_layers(a, chosen, names);
     a.attention.sinks = true;
-    a.kinds.iter_mut().for_each(|k| k.sparse = true);
     Ok(())
 }
