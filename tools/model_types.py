@@ -26,7 +26,7 @@ TASKS = {
 TOLD = {
     "apertus": "xIELU activation", "hunyuan_v1_dense": "norms after rotation", "nanochat": "norms after rotation", "bitnet": "norms inside parts",
     "codegen": "queries in quarters", "gpt_neox_japanese": "bias in attention", "xglm": "sinusoidal positions", "ctrl": "sinusoidal positions",
-    "diffllama": "differential attention", "doge": "learned attention masks", "minicpm3": "latent attention", "youtu": "latent attention",
+    "diffllama": "differential attention", "doge": "learned attention masks", "minicpm3": "latent attention",
     "granite_swa": "thetas per layer", "modernbert-decoder": "no first norm", "rwkv": "another recurrence", "xlstm": "another recurrence",
     "recurrent_gemma": "another recurrence", "cpmant": "segment distances", "xlnet": "permuted attention", "reformer": "hashed attention", "big_bird": "block attention",
     "roformer": "rotations in encoders", "albert": "shared projected layers", "electra": "projected embedding", "mpnet": "biases of distance",
