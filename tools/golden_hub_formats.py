@@ -13,6 +13,7 @@ without CUDA. Who packs and who unpacks:
                by one here, as gptqmodel does)
     awq        packed here as WQLinear_GEMM.from_linear does; autoawq's dequantize_gemm unpacks
     ct_*       compressed-tensors' compressors pack and unpack
+    *_nvfp4    compressed-tensors packs and unpacks; the second has the names and the factor of NVIDIA's Model Optimizer
     fp8_*      packed here; transformers' Fp8Dequantize unpacks where its blocks divide the matrix, else the formula of
                DeepSeek's weight_dequant
     bnb_*      bitsandbytes packs and unpacks (rows of 64 numbers, put together here: its code for processors, 0.50.2,
@@ -165,6 +166,34 @@ def compressed(form, scale_type=torch.bfloat16, **weights):
               "quantization_status": "compressed",
               "config_groups": {"group_0": {"targets": ["Linear"], "weights": json.loads(args.model_dump_json())}}}
     return pack, config
+
+
+def nvfp4(nvidia):
+    from compressed_tensors.compressors.base import BaseCompressor
+    from compressed_tensors.compressors.nvfp4.base import unpack_fp4_from_uint8
+    from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
+    from compressed_tensors.quantization.lifecycle.forward import dequantize
+
+    compressor = BaseCompressor.get_value_from_registry("nvfp4-pack-quantized")
+    args = QuantizationArgs(num_bits=4, type="float", strategy="tensor_group", group_size=16, symmetric=True)
+    scheme = QuantizationScheme(targets=["Linear"], weights=args)
+
+    def pack(weight):
+        most = (448 * 6 / weight.abs().max()).reshape(1)
+        scale = weight.reshape(len(weight), -1, 16).abs().amax(-1) / 6 * most
+        scale = scale.to(torch.float8_e4m3fn)
+        state = {"weight": weight, "weight_scale": scale.float(), "weight_global_scale": most}
+        digits = compressor.compress(state, scheme)["weight_packed"]
+        wide = unpack_fp4_from_uint8(digits, *weight.shape, dtype=torch.float32)
+        back = dequantize(x_q=wide, scale=scale.float(), args=args, global_scale=most, dtype=torch.float32)
+        if nvidia:
+            return back, {".weight": digits, ".weight_scale": scale, ".weight_scale_2": 1 / most.reshape(())}
+        return back, {".weight_packed": digits, ".weight_scale": scale, ".weight_global_scale": most}
+
+    if nvidia:
+        return pack, {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}
+    return pack, {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized", "ignore": ["lm_head"],
+                  "config_groups": {"group_0": {"targets": ["Linear"], "weights": json.loads(args.model_dump_json())}}}
 
 
 def fp8(block=None, name="weight_scale_inv"):
@@ -343,6 +372,8 @@ def main():
             channel, strategy="block", block_structure=[32, 32]))),
         "ct_mxfp4": lambda: (llama(), *compressed("mxfp4-pack-quantized", num_bits=4, type="float",
                                                   strategy="group", group_size=32, symmetric=True)),
+        "ct_nvfp4": lambda: (llama(), *nvfp4(False)),
+        "modelopt_nvfp4": lambda: (qwen3(), *nvfp4(True)),
         "fp8_block": lambda: (qwen3(tie_word_embeddings=True), *fp8((48, 64))),
         "fp8_tensor": lambda: (llama(), *fp8(None, "weight_scale")),
         "bnb_nf4": lambda: (llama(), *bnb("nf4")),

@@ -85,6 +85,7 @@ pub fn unpack_blocks(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
         TensorType::Int8 => blocks::<37, 32>(bytes, out, hub::int8),
         TensorType::Nf4 => blocks::<20, 32>(bytes, out, hub::nf4),
         TensorType::Fp8 => blocks::<36, 32>(bytes, out, hub::fp8),
+        TensorType::Nvfp4 => blocks::<24, 32>(bytes, out, hub::nvfp4),
     }
 }
 

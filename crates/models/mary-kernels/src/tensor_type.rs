@@ -4,7 +4,7 @@ use std::fmt;
 
 macro_rules! types {
     ($($(#[$doc:meta])* $kind:ident, $name:literal, $ggml:expr, $numbers:literal, $bytes:literal;)*) => {
-        /// How the numbers of a tensor are stored. The quantised kinds are ggml's block formats, and four more for what
+        /// How the numbers of a tensor are stored. The quantised kinds are ggml's block formats, and five more for what
         /// the hub's own formats hold.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum TensorType {
@@ -62,6 +62,8 @@ types! {
     Nf4, "NF4", None, 32, 20;
     /// Thirty-two numbers of FP8 and their scale in 32 bits.
     Fp8, "FP8", None, 32, 36;
+    /// Thirty-two floats of four bits, and the scales of their halves in 32 bits, the second first.
+    Nvfp4, "NVFP4", None, 32, 24;
 }
 
 impl TensorType {

@@ -11,7 +11,7 @@ use mary_weights::Checkpoint;
 use crate::parity::{log_probs, relative};
 
 /// Each folder, and how its matrices are kept.
-pub const FOLDERS: [(&str, &str); 18] = [
+pub const FOLDERS: [(&str, &str); 20] = [
     ("gptq", "Q4_0"),
     ("gptq_zeros", "INT4"),
     ("gptq_order", "F32"),
@@ -24,6 +24,8 @@ pub const FOLDERS: [(&str, &str); 18] = [
     ("ct_fp8", "FP8"),
     ("ct_fp8_block", "FP8"),
     ("ct_mxfp4", "MXFP4"),
+    ("ct_nvfp4", "NVFP4"),
+    ("modelopt_nvfp4", "NVFP4"),
     ("fp8_block", "FP8"),
     ("fp8_tensor", "FP8"),
     ("bnb_nf4", "NF4"),

@@ -122,7 +122,7 @@ fn formats_that_are_not_read_are_refused_by_name() {
             "FP8 of the type e5m2",
         ),
         (
-            json!({"quant_method": "modelopt", "quant_algo": "NVFP4"}),
+            json!({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}),
             "modelopt",
         ),
         (
@@ -208,9 +208,27 @@ fn parts_that_are_missing_or_do_not_fit_are_named() {
     refused("ct_int4", &["numbers of 2, 4 or 8 bits"], |f| {
         f.part("weight_shape").2[8] = 37
     });
-    refused("ct_int4", &["NVFP4"], |f| {
-        let scale = (Dtype::F32, vec![1], vec![0, 0, 128, 63]);
-        f.tensors.insert(format!("{Q}.weight_global_scale"), scale);
+    let global = "weight_global_scale";
+    refused("ct_nvfp4", &["2 global scales"], |f| {
+        let (_, shape, bytes) = f.part(global);
+        bytes.extend([0; 4]);
+        *shape = vec![2];
+    });
+    refused("modelopt_nvfp4", &["no tensor", "weight_scale_2"], |f| {
+        f.tensors.remove(&format!("{Q}.weight_scale_2"));
+    });
+    refused(
+        "ct_nvfp4",
+        &["scale` has shape [64, 2], not [64, 4]"],
+        |f| {
+            let (_, shape, bytes) = f.part("weight_scale");
+            bytes.truncate(128);
+            shape[1] = 2;
+        },
+    );
+    // Divided by nothing.
+    refused("ct_nvfp4", &["scale 0 is not a number"], |f| {
+        f.part(global).2.fill(0)
     });
     refused(
         "fp8_block",
@@ -322,7 +340,7 @@ fn rows_are_those_that_the_formats_own_packages_unpack() {
         }
         folders += 1;
     }
-    assert_eq!(folders, 18);
+    assert_eq!(folders, 20);
 }
 
 #[test]

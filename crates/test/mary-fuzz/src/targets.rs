@@ -120,7 +120,7 @@ pub fn files(golden: &Path) -> Result<Vec<Target>> {
         targets.push(Target::of_checkpoint(name, folder, file, mutation)?);
     }
     let hub = golden.join("../../../mary-local/tests/golden_hub");
-    let weights = "gptq_order awq ct_int4_zeros fp8_block bnb_nf4_double mxfp4 gpt_oss";
+    let weights = "gptq_order awq ct_int4_zeros fp8_block bnb_nf4_double mxfp4 ct_nvfp4 gpt_oss";
     let families = "../golden/mamba2 ../golden/bamba ../golden/gpt_bert_babylm ../golden/cohere2 ../golden/qwen3_next \
         ../golden/lfm2 ../golden/deepseek_v3";
     let formats: [(&str, _, Mutation); 3] = [

@@ -1,6 +1,8 @@
 //! Blocks for what Hugging Face's own quantised formats hold: thirty-two numbers with a scale of 32 bits in front.
 //! `mary-weights` makes them when it reads a folder; digits of four bits stand as in ggml's Q4_0.
 
+use super::codebook::E2M1;
+
 /// The sixteen values of NF4, from bitsandbytes (`create_normal_map`).
 #[expect(clippy::excessive_precision, reason = "as bitsandbytes writes them")]
 const NF4: [f32; 16] = [
@@ -54,6 +56,19 @@ pub(super) fn int8(block: &[u8; 37], out: &mut [f32; 32]) {
 pub(super) fn nf4(block: &[u8; 20], out: &mut [f32; 32]) {
     let d = scale(block);
     four_bits(&block[4..], out, |q| d * NF4[usize::from(q)]);
+}
+
+#[inline(always)]
+pub(super) fn nvfp4(block: &[u8; 24], out: &mut [f32; 32]) {
+    let (first, second) = (
+        scale::<20>(block.last_chunk().unwrap_or(&[0; 20])),
+        scale(block),
+    );
+    // The table is doubled.
+    four_bits(&block[8..], out, |q| 0.5 * f32::from(E2M1[usize::from(q)]));
+    let (low, high) = out.split_at_mut(16);
+    low.iter_mut().for_each(|x| *x *= first);
+    high.iter_mut().for_each(|x| *x *= second);
 }
 
 #[inline(always)]

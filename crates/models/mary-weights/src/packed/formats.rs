@@ -28,10 +28,18 @@ pub(super) fn find(method: &Method, name: &str, parts: &mut Parts<'_>) -> Option
         Method::Bytes { block } => match stem(".weight_packed") {
             Some(stem) => Some((weight(stem), packed(stem, parts))),
             None => {
-                let own = [TensorType::F8E4m3, TensorType::I8];
+                let own = [TensorType::F8E4m3, TensorType::I8, TensorType::U8];
                 let stem = stem(".weight")?;
                 let stored = parts.look(name).filter(|t| own.contains(&t.info.dtype))?;
-                Some((name.to_owned(), bytes(stem, stored.clone(), block, parts)))
+                let made = match stored.info.dtype {
+                    TensorType::U8 => nvfp4(
+                        [".weight", ".weight_scale", ".weight_scale_2"]
+                            .map(|e| stem.to_owned() + e),
+                        parts,
+                    ),
+                    _ => bytes(stem, stored.clone(), block, parts),
+                };
+                Some((name.to_owned(), made))
             }
         },
         Method::BitsAndBytes => {
@@ -177,8 +185,8 @@ fn place_of(
 /// Packed by compressed-tensors: whole numbers in words, or MXFP4 in bytes.
 fn packed(stem: &str, parts: &mut Parts<'_>) -> Made {
     let part = |ending: &str| format!("{stem}.weight_{ending}");
-    if parts.take(&part("global_scale")).is_some() {
-        return Err("is NVFP4, which is not supported".into());
+    if parts.look(&part("global_scale")).is_some() {
+        return nvfp4(["packed", "scale", "global_scale"].map(part), parts);
     }
     let digits = parts.need(&part("packed"), &[TensorType::I32, TensorType::U8])?;
     let (outputs, columns) = matrix(&digits)?;
@@ -218,6 +226,38 @@ fn packed(stem: &str, parts: &mut Parts<'_>) -> Made {
     let (rows, digits, scaled) = ((outputs, inputs), (order, digits), (scales, place));
     let mut made = recipe(rows, kind, digits, scaled, zeros);
     made.groups = parts.order(&part("g_idx"), inputs)?;
+    Ok(made)
+}
+
+/// Floats of four bits in sixteens, whose scales in FP8 have a scale in their turn: a factor with NVIDIA's names, a divisor
+/// with those of compressed-tensors.
+fn nvfp4([digits, scales, global]: [String; 3], parts: &mut Parts<'_>) -> Made {
+    let divides = global.ends_with("global_scale");
+    let digits = parts.need(&digits, BYTES)?;
+    let (outputs, columns) = matrix(&digits)?;
+    parts.same(&scales, &[outputs, columns / 8])?;
+    let scales = parts.need(&scales, &[TensorType::F8E4m3])?;
+    let global = parts.need(&global, SINGLE)?;
+    let global = dequant::numbers(TensorType::F32, &parts.bytes(&global)?);
+    let (&[global], true) = (global.as_slice(), columns.is_multiple_of(8)) else {
+        return Err(format!(
+            "{} global scales, and {columns} bytes in a row",
+            global.len()
+        ));
+    };
+    let place = place_of(&scales.info.shape, (outputs, 2 * columns), None)?;
+    let digits = (rows_of(4, columns, false), digits);
+    let scaled = (scales.clone(), place);
+    let mut made = recipe(
+        (outputs, 2 * columns),
+        TensorType::Nvfp4,
+        digits,
+        scaled,
+        Zeros::All(0),
+    );
+    made.scales = Scales::Plain(scales, if divides { global.recip() } else { global });
+    let sizes = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+    made.coding = Coding::Table(sizes.into_iter().chain(sizes.map(|x: f32| -x)).collect());
     Ok(made)
 }
 

@@ -1,4 +1,4 @@
-//! The hub's own quantised formats: GPTQ, AWQ, compressed-tensors, FP8, bitsandbytes and MXFP4 in Hugging Face folders.
+//! The hub's own quantised formats: GPTQ, AWQ, compressed-tensors, FP8, bitsandbytes, MXFP4 and NVFP4 in Hugging Face folders.
 //!
 //! `quantization_config` says which one a folder is in, the names of its tensors which matrices are. Each becomes one
 //! tensor under the name it has without quantisation, in blocks that are multiplied as they are; where there are none
@@ -21,7 +21,7 @@ use crate::{TensorType, fault};
 pub(crate) use recipe::Recipe;
 
 const SUPPORTED: &str = "GPTQ (2, 3, 4 and 8 bits), AWQ (4 bits, gemm), compressed-tensors (pack-quantized with 2, 4 \
-    and 8 bits, int-quantized, float-quantized, mxfp4-pack-quantized), FP8 (E4M3), bitsandbytes (NF4, FP4, INT8) and MXFP4";
+    and 8 bits, int-quantized, float-quantized, mxfp4- and nvfp4-pack-quantized), FP8 (E4M3), bitsandbytes (NF4, FP4, INT8), MXFP4 and NVFP4";
 const ELSE: &str = "take the checkpoint before it was quantised, or a GGUF file";
 
 /// What is needed of `quantization_config` beside the tensors.
@@ -35,7 +35,7 @@ enum Method {
         size: Option<usize>,
     },
     Awq,
-    /// FP8 and compressed-tensors; rows and columns that share a scale, where rectangles do.
+    /// FP8, NVFP4 and compressed-tensors; rows and columns that share a scale, where rectangles do.
     Bytes {
         block: Option<(usize, usize)>,
     },
@@ -197,7 +197,12 @@ impl<'a> Parts<'a> {
         }
         let (columns, inputs) = (recipe.place.columns, recipe.rows.1);
         let last = recipe.info.shape.last().copied().unwrap_or(0);
-        let shared = if columns < inputs { columns } else { 32 };
+        let halves = recipe.info.dtype == TensorType::Nvfp4;
+        let shared = if columns < inputs && !halves {
+            columns
+        } else {
+            32
+        };
         let whole = [last, inputs, shared].iter().all(|n| n.is_multiple_of(32));
         match (whole && recipe.groups.is_none(), recipe.info.dtype) {
             (true, _) => {}
@@ -263,7 +268,9 @@ fn method(settings: &Value) -> Result<Method, String> {
             }),
             other => unsupported(format!("FP8 of the type {other}")),
         },
-        "modelopt" if text("quant_algo") == Some("FP8") => Ok(Method::Bytes { block: None }),
+        "modelopt" if matches!(text("quant_algo"), Some("FP8" | "NVFP4")) => {
+            Ok(Method::Bytes { block: None })
+        }
         "bitsandbytes" => Ok(Method::BitsAndBytes),
         "mxfp4" => Ok(Method::Mxfp4),
         other => unsupported(other.to_owned()),
@@ -278,7 +285,8 @@ fn rectangle(value: &Value) -> Option<(usize, usize)> {
 
 /// compressed-tensors; `Err` is what is not supported.
 fn compressed(settings: &Value) -> Result<Method, String> {
-    let known = "pack-quantized int-quantized float-quantized naive-quantized mxfp4-pack-quantized mixed-precision dense";
+    let known = "pack-quantized int-quantized float-quantized naive-quantized mxfp4-pack-quantized nvfp4-pack-quantized \
+        mixed-precision dense";
     let name = |value: &Value| value.as_str().map(str::to_owned);
     let none = serde_json::Map::new();
     let groups = settings["config_groups"].as_object().unwrap_or(&none);

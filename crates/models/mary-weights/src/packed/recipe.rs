@@ -302,7 +302,14 @@ impl Matrix<'_> {
                     let (scale, zero) = self.scale(first + i, start)?;
                     let bytes = kind.block_bytes();
                     let at = start / BLOCK * bytes;
-                    pack(kind, &tile[i], (scale, zero), &mut row[at..at + bytes]);
+                    let mut out = &mut row[at..at + bytes];
+                    if kind == TensorType::Nvfp4 {
+                        let (second, _) = self.scale(first + i, start + BLOCK / 2)?;
+                        let (to, rest) = out.split_at_mut(4);
+                        to.copy_from_slice(&second.to_le_bytes());
+                        out = rest;
+                    }
+                    pack(kind, &tile[i], (scale, zero), out);
                     continue;
                 }
                 let out = row[4 * start..].as_chunks_mut::<4>().0.iter_mut();
