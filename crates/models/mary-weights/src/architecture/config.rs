@@ -487,7 +487,8 @@ impl Architecture {
                         .to_owned(),
                 );
             }
-            if rope.dim > self.head_dim || !rope.dim.is_multiple_of(2) {
+            let whole = rope.frequencies.len() * 2 == rope.dim;
+            if rope.dim > self.head_dim || !whole {
                 return wrong(format!(
                     "{} rotary dimensions do not fit a head of {}",
                     rope.dim, self.head_dim

@@ -87,6 +87,8 @@ fn what_only_the_processor_computes_is_named() {
             Some("states that are corrected, or convolutions alone"),
         ),
         ("gpt_oss", Some("heads that may attend to nothing")),
+        ("deepseek_v3", Some("latent attention")),
+        ("minimax_m2", None),
         ("nemotron", Some("squared ReLUs")),
         ("modernbert", Some("windows in both directions")),
         ("t5", None),
@@ -113,8 +115,28 @@ fn what_only_the_processor_computes_is_named() {
         json!({"model_type": "qwen3_5_text", "linear_num_value_heads": 24}),
         json!({"model_type": "lfm2", "conv_L_cache": 0}),
         json!({"model_type": "gpt_oss", "swiglu_limit": 5.0}),
+        json!({"model_type": "deepseek_v3", "n_group": 7}),
+        json!({"model_type": "deepseek_v3", "topk_group": 9}),
+        json!({"model_type": "deepseek_v3", "num_experts_per_tok": 200}),
+        json!({"model_type": "deepseek_v3", "v_head_dim": 193}),
+        json!({"model_type": "deepseek_v3", "kv_lora_rank": 0}),
+        json!({"model_type": "deepseek_v3", "qk_rope_head_dim": 63}),
     ] {
         assert!(Architecture::resolve(&config).is_err(), "{config}");
+    }
+}
+
+/// The fuzzing found gigabytes of frequencies.
+#[test]
+fn a_rope_that_no_head_has_is_refused_and_not_computed() {
+    for (kind, field) in [
+        ("deepseek_v3", "qk_rope_head_dim"),
+        ("minimax_m2", "rotary_dim"),
+        ("gptj", "rotary_dim"),
+        ("llama", "head_dim"),
+    ] {
+        let config = json!({"model_type": kind, field: 1_i64 << 50});
+        assert!(Architecture::resolve(&config).is_err(), "{kind}");
     }
 }
 
