@@ -24,21 +24,16 @@ pub(crate) fn route(scores: &[f32], bias: Option<&[f32]>, experts: &Experts) -> 
             false => (s - most).exp(),
         };
         let shares: Vec<f32> = scores.iter().map(share).collect();
-        let all = if experts.apart {
-            1.0
-        } else {
-            shares.iter().sum()
-        };
-        let mut by = if experts.apart {
-            shares.clone()
-        } else {
-            scores.to_vec()
+        // What experts are chosen by, what all shares come to, and how many scores speak for a group.
+        let (mut by, all, best) = match experts.apart {
+            true => (shares.clone(), 1.0, 2),
+            false => (scores.to_vec(), shares.iter().sum(), 1),
         };
         let both = by.iter_mut().zip(bias.unwrap_or_default());
         both.for_each(|(score, bias)| *score += bias);
         let mut order = experts.groups.map_or_else(
             || (0..experts.count).collect(),
-            |groups| of_the_best(&by, groups, if experts.apart { 2 } else { 1 }),
+            |groups| of_the_best(&by, groups, best),
         );
         order.sort_by(|&a, &b| by[b].total_cmp(&by[a]));
         order.truncate(experts.chosen);

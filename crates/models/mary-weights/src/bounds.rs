@@ -20,7 +20,8 @@ const LONGEST_CONTEXT: u64 = 1 << 26;
 const WIDTHS: &str = "hidden_size n_embd d_model dim hidden_dim intermediate_size n_inner ffn_dim ffn_hidden_size \
     moe_intermediate_size shared_expert_intermediate_size num_experts num_local_experts num_experts_per_tok \
     head_dim kv_channels rotary_dim vocab_size word_embed_proj_dim type_vocab_size num_attention_heads n_head \
-    n_heads num_heads num_key_value_heads num_kv_heads n_head_kv";
+    n_heads num_heads num_key_value_heads num_kv_heads n_head_kv qk_nope_head_dim qk_rope_head_dim v_head_dim \
+    q_lora_rank kv_lora_rank n_routed_experts n_shared_experts n_group topk_group";
 const LAYERS: &str = "num_hidden_layers n_layer n_layers num_layers depth";
 const CONTEXTS: &str = "max_position_embeddings n_positions n_ctx max_seq_len original_max_position_embeddings \
     sliding_window sliding_window_pattern max_window_layers";
@@ -135,6 +136,8 @@ mod tests {
             ("hidden_size", json!(u64::MAX >> 1)),
             ("head_dim", json!(1e300)),
             ("kv_channels", json!(1u64 << 40)),
+            ("qk_rope_head_dim", json!(1u64 << 40)),
+            ("n_routed_experts", json!(1u64 << 40)),
             ("vocab_size", json!(100_001)),
             ("max_position_embeddings", json!(1u64 << 40)),
             ("rotary_pct", json!(1e300)),

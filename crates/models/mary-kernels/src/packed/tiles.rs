@@ -101,6 +101,8 @@ impl Tiles {
         planes: usize,
         row: impl Fn(usize, &mut [f32]) + Sync,
     ) -> Self {
+        // Where weights stay, nobody needs memory for one use any more.
+        SPARE.take();
         let tiles = Self::zeroed(outputs, inputs, planes);
         tiles.fill(|rows, some, out| pack_made((inputs, planes), &row, some, rows, out))
     }

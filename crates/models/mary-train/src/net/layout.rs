@@ -183,6 +183,7 @@ pub fn unlearned(a: &Architecture) -> Option<&'static str> {
         _ if a.experts.is_some() => "experts",
         _ if a.attention.by_layer => "scores divided by the number of the layer",
         _ if a.recurrence.is_some() => "layers that carry a state (Mamba)",
+        _ if a.attention.latent.is_some() => "latent attention",
         _ if a.attention.relative.is_some() => "attention that scores distances",
         _ if a.attention.alibi.is_some() => "linear biases instead of positions (ALiBi)",
         _ if a.attention.clip.is_some() => "queries and keys that are cut off (`clip_qkv`)",

@@ -487,8 +487,7 @@ impl Architecture {
                         .to_owned(),
                 );
             }
-            let whole = rope.frequencies.len() * 2 == rope.dim;
-            if rope.dim > self.head_dim || !whole {
+            if rope.dim > self.head_dim || !rope.dim.is_multiple_of(2) {
                 return wrong(format!(
                     "{} rotary dimensions do not fit a head of {}",
                     rope.dim, self.head_dim

@@ -5,9 +5,6 @@ use super::Fields;
 use super::fields::refused;
 use crate::fault::Result;
 
-/// More dimensions than any head has: what a file may make this program compute.
-const MOST: usize = 1 << 16;
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rope {
     /// Dimensions of a head that RoPE rotates; the rest stay.
@@ -30,8 +27,7 @@ impl Rope {
         amplitude: f64,
         change: impl Fn(usize, f64) -> f64,
     ) -> Self {
-        // A file that says more is refused later, when its sizes are compared.
-        let plain = (0..dim.min(MOST) / 2).map(|i| theta.powf(-2.0 * i as f64 / dim as f64) as f32);
+        let plain = (0..dim / 2).map(|i| theta.powf(-2.0 * i as f64 / dim as f64) as f32);
         let changed = |(i, f)| change(i, f64::from(f)) as f32;
         Self {
             dim,

@@ -98,6 +98,10 @@ pub(super) fn deepseek(a: &mut Architecture, f: &Fields<'_>) -> Result<()> {
         return Ok(());
     }
     let second = f.text("model_type") == Some("deepseek_v2");
+    // Its makers' code and transformers do not agree on what that would mean.
+    if second && f.flag("norm_topk_prob", false) {
+        return Err(refused("a DeepSeek V2 with `norm_topk_prob` is not known"));
+    }
     let intermediate = f.need("moe_intermediate_size")?;
     let shared = f.count("n_shared_experts").filter(|n| *n > 0);
     let groups = f.count("n_group").zip(f.count("topk_group"));
